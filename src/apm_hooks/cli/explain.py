@@ -1,0 +1,74 @@
+"""`apm-hooks explain`: the loader's own trace, for a session and a message."""
+
+from __future__ import annotations
+
+import argparse
+
+from apm_hooks import texts
+from apm_hooks.cli.common import event_of, print_json, runtime_of, say, table, warn_of
+from apm_hooks.hosts.claude_code import CAPS
+from apm_hooks.records import Loaded, RouteMatch
+from apm_hooks.runtime import Runtime
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Shows, without recording anything, whose memory a session may touch, what a session start would load from "
+        "it, why, and at what token cost; with --message also which row of the routing table the message matches."
+    )
+    parser.add_argument("--message", metavar="TEXT", default="", help="a user's message to route")
+    parser.add_argument("--host", choices=("claude-code",), help="also keep within this host's own cap")
+
+
+def act(options: argparse.Namespace) -> int:
+    runtime = runtime_of(options)
+    event = event_of(options, runtime, options.message)
+    loaded = runtime.explain(event, caps=CAPS if options.host else ())
+    match = runtime.route(loaded.decision.scope, options.message)
+    if options.json:
+        print_json(document(runtime, loaded, match))
+    else:
+        _show(loaded, match, routed=bool(options.message))
+        warn_of(runtime.workspace.problems if runtime.is_owner(event) else ())
+    return 0
+
+
+def document(runtime: Runtime, loaded: Loaded, match: RouteMatch | None) -> dict[str, object]:
+    """What `--json` prints: `scope`, `reason`, `remedy`, `route`, `steps`, `tokens`, `budget`."""
+    decision = loaded.decision
+    return {
+        "scope": str(decision.scope) if decision.scope else None,
+        "reason": decision.code,
+        "detail": decision.detail,
+        "remedy": decision.remedy or None,
+        "route": None if match is None else {
+            "file": match.route.path, "words": list(match.words), "score": round(match.score, 4),
+            "priority": match.route.priority, "line": match.route.line,
+        },
+        "steps": [
+            {"step": step.step, "file": step.path or None, "verdict": step.verdict, "reason": step.reason,
+             "tokens": step.tokens}
+            for step in loaded.steps
+        ],
+        "tokens": loaded.injection.tokens,
+        "budget": loaded.budget_tokens,
+        "tokenizer": runtime.counter.name,
+        "exact": runtime.counter.exact,
+    }  # fmt: skip
+
+
+def _show(loaded: Loaded, match: RouteMatch | None, *, routed: bool) -> None:
+    decision = loaded.decision
+    say(f"scope   {decision.scope or 'none'}  ({decision.detail})")
+    if decision.remedy:
+        say(f"remedy  {decision.remedy}")
+    if loaded.steps:
+        say("")
+        rows = [(step.step, step.path or "-", step.verdict, step.tokens or "-", step.reason) for step in loaded.steps]
+        say(table(("step", "file", "verdict", "tokens", "why"), rows))
+    say("")
+    if routed:
+        shown = texts.NO_ROUTE if match is None else texts.ROUTE.format(
+            path=match.route.path, words=", ".join(match.words), score=match.score)  # fmt: skip
+        say(f"route   {shown}")
+    say(f"tokens  {loaded.injection.tokens} of {loaded.budget_tokens}")

@@ -1,0 +1,166 @@
+"""`apm-hooks hook --host HOST`: one event on standard input, the host's answer on standard output.
+
+Always exit 0 with a valid answer or nothing (protocol, section 12): whatever goes wrong costs the memory of this
+event and one line for the user, never the host's turn.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from apm_hooks import fastlane, texts
+from apm_hooks.errors import ApmError, NotTrustedError
+from apm_hooks.files import replace_bytes
+from apm_hooks.hosts import claude_code
+from apm_hooks.places import Places, places, private_directory
+from apm_hooks.records import LIMITS, HostEvent, Loaded, Source
+
+
+def answer(arguments: Sequence[str], data: bytes, env: Mapping[str, str]) -> bytes:
+    """What to print for the event `data` of the host that `arguments` name; empty for nothing."""
+    payload: Mapping[str, Any] = {}
+    options = fastlane.parse_arguments(arguments)
+    try:
+        if options is None or options["host"] != claude_code.HOST:
+            sys.stderr.write("apm-hooks: usage: apm-hooks hook --host claude-code [--workspace DIR] [--session KEY]\n")
+            return b""
+        payload = _payload(data)
+        with _deadline(), contextlib.redirect_stdout(sys.stderr):
+            return _answer(payload, options, env)
+    except BaseException as error:  # noqa: BLE001 - the host's turn goes on; compiled extensions raise even this
+        shown = str(error) if isinstance(error, ApmError) else f"{type(error).__name__}: {error}"
+        warning = texts.FAILED_WARNING.format(error=" ".join(shown.split()))
+        sys.stderr.write(warning + "\n")
+        return _encode(claude_code.notice_answer("", warning)) if claude_code.warns(payload) else b""
+
+
+def _payload(data: bytes) -> Mapping[str, Any]:
+    if len(data) > LIMITS.event_bytes:
+        raise ApmError(f"the host's event is larger than {LIMITS.event_bytes} bytes")
+    try:
+        payload = json.loads(data.decode("utf-8", "surrogateescape"))
+    except (ValueError, RecursionError) as error:
+        raise ApmError(f"the host's event is no JSON: {error}") from error
+    if not isinstance(payload, dict):
+        raise ApmError("the host's event is no JSON object")
+    return payload
+
+
+@contextlib.contextmanager
+def _deadline() -> Any:
+    """End the process, with nothing said to the host but one line, when the answer takes too long."""
+    import threading
+
+    def give_up() -> None:
+        sys.stderr.write(texts.LATE_WARNING.format(seconds=LIMITS.hook_seconds) + "\n")
+        sys.stderr.flush()
+        os._exit(0)
+
+    timer = threading.Timer(LIMITS.hook_seconds, give_up)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _answer(payload: Mapping[str, Any], options: Mapping[str, str], env: Mapping[str, str]) -> bytes:
+    session = options.get("session", env.get("APM_SESSION"))
+    event = claude_code.session_start(payload, session)
+    if event is None or event.subagent:
+        return b""
+    where = places(env)
+    root = _fixed_workspace(event, payload, options, env, where)
+    if root is None:
+        return b""
+    from apm_hooks.runtime import Runtime
+
+    try:
+        runtime = Runtime(root, env, clock=time.time)
+    except NotTrustedError:
+        warning = texts.UNTRUSTED_WARNING.format(root=root, quoted=shlex.quote(root))
+        return _encode(claude_code.notice_answer(texts.NOT_TRUSTED, warning))
+    now = time.time_ns()
+    loaded = runtime.session_start(event, caps=claude_code.CAPS)
+    printed = _encode(claude_code.session_start_answer(loaded))
+    if loaded.decision.scope is not None and not loaded.warning and not runtime.workspace.problems:
+        entry = runtime.ledger_entry(event, loaded)
+        _keep(runtime.workspace.inputs, root, event, loaded, entry, printed, env, where, now)
+    return printed
+
+
+def _encode(document: Mapping[str, Any]) -> bytes:
+    if not document:
+        return b""
+    return json.dumps(document, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+
+
+def _fixed_workspace(
+    event: HostEvent, payload: Mapping[str, Any], options: Mapping[str, str], env: Mapping[str, str], where: Places
+) -> str | None:
+    """The session's workspace: fixed when it starts, whatever its working directory does later."""
+    from apm_hooks.workspace import locate
+
+    name = fastlane.session_name(event.host, event.session_id, event.session_key)
+    sessions = os.path.join(where.state, "sessions")
+    fixed = fastlane.read_private(os.path.join(sessions, name), 8192)
+    if fixed and event.source in (Source.COMPACT, Source.RESUME):
+        return fixed
+    root = locate(env, claude_code.start_directory(payload, env), options.get("workspace", ""))
+    if root is not None and root != fixed:
+        # Without this note a later change of directory moves the session: worse, but no reason to withhold memory.
+        with contextlib.suppress(ApmError):
+            private_directory(sessions)
+            replace_bytes(sessions, name, root.encode("utf-8", "surrogateescape"))
+            _prune(sessions, LIMITS.session_pointers)
+    return root
+
+
+def _keep(
+    settings_inputs: tuple[str, ...], root: str, event: HostEvent, loaded: Loaded, entry: Mapping[str, object],
+    printed: bytes, env: Mapping[str, str], where: Places, now: int,
+) -> None:  # fmt: skip
+    """Store the answer for the fast lane, unless an input is too fresh for its stamp to be believed."""
+    from apm_hooks.ledger import encode
+
+    paths = [*settings_inputs, *(os.path.join(root, path) for path in loaded.inputs)]
+    parents = {os.path.dirname(path) for path in paths} | {root, os.path.join(root, ".apm", "ledger")}
+    stamps = [(path, fastlane.stamp_of(path)) for path in sorted({*paths, *parents, *_own_files()})]
+    if any(len(stamp) == 6 and max(stamp[4:]) > now - LIMITS.racy_ns for _, stamp in stamps):
+        return
+    record = {
+        "format": fastlane.FORMAT, "stamps": stamps, "line": encode(entry).decode(),
+        "digest": loaded.injection.digest,
+    }  # fmt: skip
+    path = fastlane.record_path(env, root, event.host, event.source.value, event.session_key)
+    with contextlib.suppress(ApmError):
+        folder = private_directory(os.path.dirname(path))
+        head = json.dumps(record, ensure_ascii=True).encode()
+        replace_bytes(folder, os.path.basename(path), head + b"\n" + printed)
+        _prune(folder, LIMITS.start_records)
+
+
+def _own_files() -> list[str]:
+    """The files of this library that are in use: a new version renders anew."""
+    files = (getattr(module, "__file__", None) for name, module in sys.modules.items()
+             if name.split(".")[0] == "apm_hooks")  # fmt: skip
+    return [file for file in files if file]
+
+
+def _prune(folder: str, keep: int) -> None:
+    """Delete the oldest files of a folder past `keep`."""
+    with contextlib.suppress(OSError):
+        names = os.listdir(folder)
+        if len(names) <= keep:
+            return
+        aged = sorted((os.lstat(os.path.join(folder, name)).st_mtime_ns, name) for name in names)
+        for _, name in aged[: len(names) - keep]:
+            os.unlink(os.path.join(folder, name))

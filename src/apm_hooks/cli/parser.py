@@ -1,0 +1,86 @@
+"""`apm-hooks`: what may be asked for, and who answers it."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from apm_hooks._version import __version__
+from apm_hooks.errors import ApmError
+
+_EPILOG = """\
+exit codes: 0 done · 1 something is wrong · 2 usage · 3 settings · 4 not trusted, or another owner's · 5 a file · 6 a lock
+
+a first workspace:
+  apm-hooks init --workspace DIR            create what is missing and accept the folder
+  apm-hooks install claude-code             let Claude Code call apm-hooks
+  apm-hooks group add support --id -100123  give a group chat a memory of its own
+  apm-hooks explain --message "who is on call?"
+"""
+
+_COMMANDS: tuple[tuple[str, str, str], ...] = (
+    ("init", "apm_hooks.cli.init", "create what a workspace lacks, and accept it"),
+    ("trust", "apm_hooks.cli.trust", "accept a workspace as it is now, privacy settings included"),
+    ("group", "apm_hooks.cli.group", "map group chats to names, list them"),
+    ("install", "apm_hooks.cli.install", "add our hooks to a host"),
+    ("uninstall", "apm_hooks.cli.uninstall", "take our hooks out of a host again; memory stays"),
+    ("hook", "apm_hooks.cli.hookhelp", "answer one event of a host (the host calls this)"),
+    ("hook-command", "apm_hooks.cli.hookcommand", "print the line that install writes"),
+    ("explain", "apm_hooks.cli.explain", "show what would be loaded, why, and at what cost"),
+)
+
+
+def build() -> argparse.ArgumentParser:
+    """The parser of every command."""
+    parser = argparse.ArgumentParser(
+        prog="apm-hooks", description="Memory for AI agents: loaded bit by bit, kept apart per conversation.",
+        epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.add_argument("--version", action="version", version=f"apm-hooks {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, module, summary in _COMMANDS:
+        sub = commands.add_parser(
+            name, help=summary, formatter_class=argparse.RawDescriptionHelpFormatter, parents=[_common()],
+        )  # fmt: skip
+        command = importlib.import_module(module)
+        command.configure(sub)
+        sub.set_defaults(act=command.act)
+    return parser
+
+
+def _common() -> argparse.ArgumentParser:
+    common = argparse.ArgumentParser(add_help=False)
+    group = common.add_argument_group("common")
+    group.add_argument(
+        "--workspace", metavar="DIR", default="",
+        help="the folder with apm.toml and memory/ (else APM_WORKSPACE, else the nearest folder above this one)",
+    )  # fmt: skip
+    group.add_argument(
+        "--session", metavar="KEY", help="the host's name of the conversation (else APM_SESSION, else the owner's own)"
+    )
+    group.add_argument("--json", action="store_true", help="print one JSON document on standard output, nothing else")
+    return common
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Parse and act; every error of ours becomes one line on standard error and its exit code."""
+    options = build().parse_args(arguments)
+    act: Callable[[argparse.Namespace], int] = options.act
+    try:
+        code = act(options)
+        sys.stdout.flush()
+        return code
+    except ApmError as error:
+        if options.json:
+            import json
+
+            print(json.dumps({"error": error.as_dict()}, ensure_ascii=False, indent=2))
+        sys.stderr.write(f"apm-hooks: {error}\n")
+        return error.exit_code
+    except BrokenPipeError:
+        # The reader has seen enough (`| head`); Python would complain about it once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 0

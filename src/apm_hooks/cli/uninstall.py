@@ -1,0 +1,27 @@
+"""`apm-hooks uninstall HOST`: take our hooks and blocks out of a host's files again; memory stays."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from apm_hooks.cli.common import require_operator
+from apm_hooks.cli.install import add_options, carry_out, home, project_of
+from apm_hooks.hosts.claude_code_install import plan_uninstall
+from apm_hooks.workspace import locate
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Takes out what install added, and only that: our hooks, our /remem command, our marked block. Memory, "
+        "settings and the list of accepted workspaces stay."
+    )
+    add_options(parser)
+
+
+def act(options: argparse.Namespace) -> int:
+    project = project_of(options, locate(os.environ, os.getcwd(), options.workspace))
+    require_operator(project)
+    plan = plan_uninstall(scope=options.scope, home=home(), project=project,
+                          config_dir=os.environ.get("CLAUDE_CONFIG_DIR"))  # fmt: skip
+    return carry_out(plan, options)

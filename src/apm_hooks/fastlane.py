@@ -1,0 +1,332 @@
+"""The fast lane: answers that can be proved without loading the rest of the library.
+
+Hosts start a process on every event. This file uses only what a bare interpreter has at hand, imports nothing of
+ours, and answers two things: a tool call that cannot concern memory (no opinion), and a session start whose inputs
+still carry the stamps under which the full path rendered its answer (the same bytes). Anything else, any doubt, is
+`None`: the caller hands over to the full path in the same process.
+
+The full path uses the functions here to name and stamp what it stores, so that the two cannot drift apart.
+"""
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+EVENT_BYTES = 16 * 1024 * 1024
+RECORD_BYTES = 1024 * 1024
+TRUST_BYTES = 4 * 1024 * 1024
+FORMAT = 1
+
+# Tools that take one path and nothing else that could reach a file.
+_PATH_TOOLS = {
+    "Read": "file_path",
+    "Write": "file_path",
+    "Edit": "file_path",
+    "MultiEdit": "file_path",
+    "NotebookEdit": "notebook_path",
+}
+# Tools that reach no file at all.
+_FREE_TOOLS = frozenset(("WebSearch", "TodoWrite", "AskUserQuestion", "ExitPlanMode"))
+
+# First names below a workspace that belong to somebody (the ownership table), folded; `.git` holds their history.
+PROTECTED_TOP = frozenset(("memory", "memory.md", "log", ".apm", "apm.toml", ".git"))
+# Names that may hold memory wherever they stand: our own folders, and hosts' transcripts and stored output.
+PROTECTED_ANYWHERE = frozenset((".apm", "apm.toml", "apm-hooks", "memory", "memory.md", ".claude"))
+
+_BEGINS = ("startup", "clear", "compact", "fork")
+
+
+def parse_arguments(arguments: "Sequence[str]") -> dict[str, str] | None:
+    """`--host H [--workspace D] [--session K]` as a mapping; None for anything else."""
+    found: dict[str, str] = {}
+    rest = list(arguments)
+    while rest:
+        flag = rest.pop(0)
+        if flag not in ("--host", "--workspace", "--session") or not rest or flag[2:] in found:
+            return None
+        found[flag[2:]] = rest.pop(0)
+    return found if "host" in found else None
+
+
+def parse_json(text: str) -> "Any":
+    """The JSON value in `text` by the C scanner alone; the `json` package would double the start-up.
+
+    Raises ValueError for anything else than one value.
+    """
+    try:
+        from _json import make_scanner
+    except ImportError:
+        import json
+
+        return json.loads(text)
+    start, end = 0, len(text)
+    while start < end and text[start] in " \t\r\n":
+        start += 1
+    try:
+        value, stop = make_scanner(_Scanning)(text, start)  # type: ignore[arg-type]
+    except (StopIteration, SystemError):
+        # Without `json.decoder` loaded, the C scanner has no exception to raise for most faults.
+        raise ValueError("no JSON") from None
+    if text[stop:].strip(" \t\r\n"):
+        raise ValueError("more than one JSON value")
+    return value
+
+
+class _Scanning:
+    strict = True
+    object_hook = None
+    object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    memo: dict[str, str] = {}  # noqa: RUF012 - the C scanner wants this attribute and clears it itself
+
+    @staticmethod
+    def parse_constant(name: str) -> float:
+        raise ValueError(name)
+
+
+def hash_of(*parts: str) -> str:
+    """A name for `parts` in file names, 32 hexadecimal digits; `hashlib` would cost a third of the start-up."""
+    try:
+        from _blake2 import blake2b
+    except ImportError:
+        from hashlib import blake2b
+    return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def session_name(host: str, session_id: str, session_key: str | None) -> str:
+    """The name of a session in file names: a hash of host and session id, or of the key where the host has no id."""
+    return hash_of(host, "id", session_id) if session_id else hash_of(host, "key", session_key or "")
+
+
+def user_directory(env: "Mapping[str, str]", variable: str, default: str) -> str:
+    """One of the user's own folders of ours; the same rule as `places.places`."""
+    base = env.get(variable, "")
+    if not base.startswith("/"):
+        base = (env.get("HOME") or os.path.expanduser("~")) + "/" + default
+    return base + "/apm-hooks"
+
+
+def record_path(env: "Mapping[str, str]", root: str, host: str, source: str, session: str | None) -> str:
+    """Where the answer to this kind of session start is kept: named by everything that is no file and yet decides."""
+    relevant = sorted(f"{name}={value}" for name, value in env.items()
+                      if name.startswith(("APM_", "XDG_")) or name in ("HOME", "TZ"))  # fmt: skip
+    key = hash_of(str(FORMAT), root, host, source, "none" if session is None else "=" + session, *relevant)
+    return user_directory(env, "XDG_CACHE_HOME", ".cache") + "/start/" + key
+
+
+def stamp_of(path: str) -> list[int]:
+    """What `lstat` says of a path, as a list; empty where nothing is there. Of a directory only what names it: its
+    times move with every file in it."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return []
+    if status.st_mode & 0o170000 == 0o040000:
+        return [status.st_dev, status.st_ino, status.st_mode]
+    return [status.st_dev, status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
+
+
+def read_private(path: str, limit: int) -> str | None:
+    """A small file that only we can have written, or None."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        status = os.fstat(descriptor)
+        if status.st_mode & 0o170022 != 0o100000 or status.st_uid not in (os.geteuid(), 0) or status.st_size > limit:
+            return None
+        data = os.read(descriptor, limit + 1)
+        return data.decode() if len(data) == status.st_size else None
+    except (OSError, ValueError):
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def answer(arguments: "Sequence[str]", data: bytes, env: "Mapping[str, str]") -> bytes | None:
+    """What to print for the host's event `data`; None where only the full path can say."""
+    options = parse_arguments(arguments)
+    if options is None or options["host"] != "claude-code" or env.get("APM_FAST_LANE") == "off":
+        return None
+    try:
+        event = parse_json(data.decode())
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(event, dict):
+        return None
+    name = event.get("hook_event_name")
+    if name == "PreToolUse":
+        return b"" if cannot_concern_memory(event, env) else None
+    if name == "SubagentStart" or "agent_id" in event:
+        # A subagent gets nothing injected (protocol, section 8).
+        return b"" if name in ("SubagentStart", "SessionStart") else None
+    return _recorded_start(event, options, env) if name == "SessionStart" else None
+
+
+def cannot_concern_memory(event: "Mapping[str, Any]", env: "Mapping[str, str]") -> bool:
+    """True only where the tool call provably touches no file that belongs to a trusted workspace's memory."""
+    roots = trusted_roots(env)
+    if roots is None:
+        return False
+    tool, given = event.get("tool_name"), event.get("tool_input")
+    if not roots:
+        return True
+    if not isinstance(tool, str):
+        return False
+    if tool in _FREE_TOOLS:
+        return True
+    key = _PATH_TOOLS.get(tool)
+    path = given.get(key) if key and isinstance(given, dict) else None
+    if not isinstance(path, str) or not path.startswith("/") or "\0" in path:
+        return False
+    return is_elsewhere(path, roots, env)
+
+
+def trusted_roots(env: "Mapping[str, str]") -> list[str] | None:
+    """The accepted workspaces; None where that cannot be told here."""
+    path = user_directory(env, "XDG_CONFIG_HOME", ".config") + "/trust.json"
+    roots = [os.path.realpath(part) for part in env.get("APM_TRUSTED_WORKSPACES", "").split(os.pathsep) if part]
+    if not os.path.lexists(path):
+        return roots
+    text = read_private(path, TRUST_BYTES)
+    try:
+        return roots + list(parse_json(text or "")["workspaces"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def is_elsewhere(path: str, roots: "Sequence[str]", env: "Mapping[str, str]") -> bool:
+    """True where the file that `path` really names lies outside everything that the ownership table covers."""
+    try:
+        real = os.path.realpath(path)
+        status = os.stat(real)
+    except FileNotFoundError:
+        status = None
+    except (OSError, ValueError):
+        return False
+    # Another name of the same file may lie in the memory.
+    if status is not None and status.st_nlink > 1 and status.st_mode & 0o170000 != 0o040000:
+        return False
+    # Some file systems fold letter case and Unicode forms: the stricter reading decides.
+    folded = real.casefold()
+    if sys.platform == "darwin" and not folded.isascii():
+        return False
+    parts = folded.split("/")
+    if not PROTECTED_ANYWHERE.isdisjoint(parts) or parts[-1].lstrip(".").startswith("flush-state.json"):
+        return False
+    hidden = env.get("CLAUDE_CONFIG_DIR")
+    if hidden and _below(folded, os.path.realpath(hidden).casefold()) is not None:
+        return False
+    for root in roots:
+        rest = _below(folded, root.casefold())
+        if rest is not None and rest.split("/", 1)[0] in PROTECTED_TOP | {""}:
+            return False
+    return True
+
+
+def _below(path: str, root: str) -> str | None:
+    if path == root:
+        return ""
+    return path[len(root) + 1 :] if path.startswith(root.rstrip("/") + "/") else None
+
+
+def find_workspace(start: str) -> str | None:
+    """The nearest folder at or above `start` that holds `apm.toml`, with links resolved."""
+    current = os.path.realpath(start)
+    while not os.path.lexists(current + "/apm.toml"):
+        parent = os.path.dirname(current)
+        if parent == current:
+            return None
+        current = parent
+    return current
+
+
+def _recorded_start(event: "Mapping[str, Any]", options: "Mapping[str, str]", env: "Mapping[str, str]") -> bytes | None:
+    source, session_id, cwd = event.get("source"), event.get("session_id"), event.get("cwd")
+    if source not in (*_BEGINS, "resume") or not isinstance(session_id, str) or not isinstance(cwd, str):
+        return None
+    session = options.get("session", env.get("APM_SESSION"))
+    name = session_name("claude-code", session_id, session)
+    pointer = user_directory(env, "XDG_STATE_HOME", ".local/state") + "/sessions/" + name
+    fixed = read_private(pointer, 8192)
+    if fixed is not None and source in ("compact", "resume"):
+        root = fixed
+    else:
+        named = options.get("workspace") or env.get("APM_WORKSPACE")
+        if named:
+            root = os.path.realpath(named) if named.startswith("/") else ""
+        else:
+            root = find_workspace(env.get("CLAUDE_PROJECT_DIR") or cwd) or ""
+            if not root:
+                return b""
+        if not root or fixed not in (None, root):
+            return None
+    text = read_private(record_path(env, root, "claude-code", source, session), RECORD_BYTES)
+    if text is None:
+        return None
+    head, _, body = text.partition("\n")
+    try:
+        record = parse_json(head)
+        if record["format"] != FORMAT or any(stamp_of(path) != stamp for path, stamp in record["stamps"]):
+            return None
+        line, digest = record["line"], record["digest"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    ledger = root + "/.apm/ledger/" + name + ".jsonl"
+    if source == "resume" and not _was_sent(ledger, digest):
+        return None
+    if fixed is None and not _create(pointer, root):
+        return None
+    return body.encode() if _append(ledger, line.encode()) else None
+
+
+def _was_sent(ledger: str, digest: str) -> bool:
+    """True where the last line of the ledger says that this very text was sent: sending it again costs nothing."""
+    lines = (read_private(ledger, RECORD_BYTES) or "").split("\n")
+    last = next((line for line in reversed(lines) if line), "")
+    try:
+        return bool(parse_json(last)["digest"] == digest)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return False
+
+
+def _create(path: str, text: str) -> bool:
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return False
+    try:
+        return os.write(descriptor, text.encode()) == len(text.encode())
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def _append(path: str, line: bytes) -> bool:
+    """Add a line to a ledger, under its lock and only if it still is the file of that name."""
+    import fcntl
+
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags, 0o600)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        status = os.fstat(descriptor)
+        if status.st_mode & 0o170000 != 0o100000 or status.st_size > 256 * 1024:
+            return False
+        if not os.path.samestat(status, os.lstat(path)):
+            return False
+        return os.write(descriptor, line) == len(line)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)

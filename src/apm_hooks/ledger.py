@@ -1,0 +1,165 @@
+"""What a session's epoch has loaded so far: one append-only journal a session, in `.apm/ledger/`.
+
+Each line is one JSON object. The state of an epoch is the fold of the lines since the last one that began an epoch,
+so the fast lane can add a line without reading, and the full path folds it in. A ledger holds paths, digests and
+token counts, never content, and is named by a hash, never by the host's key.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from apm_hooks.errors import LockTimeoutError, MemoryFileError
+from apm_hooks.files import read_bytes, replace_bytes, state_directory
+from apm_hooks.records import LIMITS, Source
+
+DIRECTORY = ".apm/ledger"
+_BEGINS = frozenset(source.value for source in Source if source is not Source.RESUME)
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """The life of one model context in a session.
+
+    `scope` is its text (`DM`, `Group(name)`, empty: none). `sent` maps the digest of each injected text to its token
+    count: the same bytes again cost nothing. `files` are the paths loaded, in order. `tripped`: the breaker is out.
+    """
+
+    scope: str = ""
+    budget: int = 0
+    spent: int = 0
+    sent: Mapping[str, int] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
+    tripped: bool = False
+    begun: bool = False
+
+
+def start_entry(
+    *, source: str, scope: str, budget: int, digest: str, tokens: int, files: tuple[str, ...], tripped: bool = False
+) -> dict[str, object]:
+    """The line that a session start leaves: `source` other than resume, or another scope, begins an epoch."""
+    return {"e": "start", "source": source, "scope": scope, "budget": budget, "digest": digest, "tokens": tokens,
+            "files": list(files), "tripped": tripped}  # fmt: skip
+
+
+def fold(lines: bytes) -> Epoch:
+    """The current epoch told by a journal's bytes. A line that a killed process left half-written is passed over."""
+    import json
+
+    epoch = Epoch()
+    for line in lines.split(b"\n"):
+        if not line:
+            continue
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(entry, dict):
+            epoch = _apply(epoch, entry)
+    return epoch
+
+
+def _apply(epoch: Epoch, entry: Mapping[str, object]) -> Epoch:
+    scope = str(entry.get("scope", ""))
+    if entry.get("e") == "start" and (entry.get("source") in _BEGINS or not epoch.begun or scope != epoch.scope):
+        epoch = Epoch(scope=scope, budget=_count(entry.get("budget")), begun=True)
+    digest, tokens = str(entry.get("digest", "")), _count(entry.get("tokens"))
+    if digest and digest not in epoch.sent:
+        files = entry.get("files")
+        names = tuple(str(name) for name in files) if isinstance(files, list) else ()
+        epoch = replace(
+            epoch, spent=epoch.spent + tokens, sent={**epoch.sent, digest: tokens},
+            files=epoch.files + tuple(name for name in names if name not in epoch.files),
+        )  # fmt: skip
+    return replace(epoch, tripped=True) if entry.get("tripped") is True else epoch
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def read_epoch(root: str, name: str) -> Epoch:
+    """The current epoch of session `name`; one that has not begun where there is no ledger.
+
+    Raises MemoryFileError where the ledger is no plain file of reasonable size.
+    """
+    found = read_bytes(root, f"{DIRECTORY}/{name}.jsonl", limit=4 * LIMITS.ledger_bytes)
+    return fold(found[0]) if found else Epoch()
+
+
+def encode(entry: Mapping[str, object]) -> bytes:
+    """An entry as the one line that is appended."""
+    import json
+
+    return json.dumps(entry, ensure_ascii=True, separators=(",", ":"), sort_keys=True).encode() + b"\n"
+
+
+def append(root: str, name: str, entry: Mapping[str, object]) -> None:
+    """Add one line to the ledger of session `name`, creating it; a ledger that has grown past its bound starts
+    over with a line that begins an epoch. Raises MemoryFileError or LockTimeoutError."""
+    state_directory(root, "ledger")
+    path = f"{DIRECTORY}/{name}.jsonl"
+    line = encode(entry)
+    for _attempt in range(LIMITS.read_retries):
+        descriptor = _open_locked(os.path.join(root, path), path)
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise MemoryFileError("is no plain file", file=path)
+            begins = entry.get("e") == "start" and entry.get("source") in _BEGINS
+            if begins and status.st_size > LIMITS.ledger_bytes:
+                replace_bytes(root, path, line)
+                return
+            if _still_there(descriptor, os.path.join(root, path)):
+                os.write(descriptor, line)
+                return
+        finally:
+            os.close(descriptor)
+    raise LockTimeoutError("keeps being replaced", file=path, remedy="Try again.")
+
+
+def _open_locked(path: str, shown: str) -> int:
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags, 0o600)
+    except OSError as error:
+        raise MemoryFileError(error.strerror or "cannot be opened", file=shown) from error
+    deadline = time.monotonic() + LIMITS.lock_seconds
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            # A holder only appends a line; one that is stopped must not stop us for longer than the bound.
+            if time.monotonic() < deadline:
+                time.sleep(0.01)
+                continue
+            os.close(descriptor)
+            raise LockTimeoutError("still held by another process", file=shown, remedy="Try again.") from None
+        except OSError as error:
+            os.close(descriptor)
+            raise LockTimeoutError(f"cannot be locked: {error.strerror}", file=shown) from error
+        return descriptor
+
+
+def _still_there(descriptor: int, path: str) -> bool:
+    """False where the file was replaced between opening and locking it: the line would go to a dead file."""
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False))
+    return False
+
+
+def prune(root: str, *, keep: int = LIMITS.ledgers) -> None:
+    """Delete the oldest ledgers past `keep`."""
+    directory = os.path.join(root, DIRECTORY)
+    with suppress(FileNotFoundError):
+        entries = [(entry.stat(follow_symlinks=False).st_mtime_ns, entry.path) for entry in os.scandir(directory)
+                   if entry.name.endswith(".jsonl")]  # fmt: skip
+        for _, path in sorted(entries)[: max(len(entries) - keep, 0)]:
+            with suppress(FileNotFoundError):
+                os.unlink(path)

@@ -1,0 +1,181 @@
+"""`apm.toml`, the user's own `config.toml` and the environment, as one frozen Settings with each value's origin.
+
+A key that is not known is an error, not a shrug: `owner_peer` for `owner_peers` would silently change who may read
+what (protocol, section 3). Any error here means that nothing is injected.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from apm_hooks.errors import MemoryFileError, SettingsError
+from apm_hooks.files import decode, read_bytes
+from apm_hooks.places import SETTINGS_FILE
+from apm_hooks.records import LIMITS
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+PRIVACY_KEYS = ("owner_peers", "scopes", "require_session", "matrix_match_without_server")
+"""Settings that decide who may read what: pinned by digest when a workspace is trusted."""
+
+_PERSONAL_KEYS = ("timezone", "tokenizer")
+_FROM_ENVIRONMENT = {
+    "APM_TIMEZONE": "timezone",
+    "APM_TOKENIZER": "tokenizer",
+    "APM_REQUIRE_SESSION": "require_session",
+    "APM_OWNER_PEERS": "owner_peers",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a workspace is set to. `origins` names, key by key, where a value that is no default came from.
+
+    `owner_peers`: peers that are the owner (`["*"]`: whoever can reach the bot). `scopes`: glob of a session key →
+    `DM`, `Group(name)` or `none`. `require_session`: without a session key there is no scope.
+    `matrix_match_without_server`: a Matrix room id matches without its server. `timezone`: IANA name for calendar
+    days (empty: the machine's). `tokenizer`: tiktoken's name of an encoding.
+    """
+
+    owner_peers: tuple[str, ...] = ()
+    scopes: tuple[tuple[str, str], ...] = ()
+    require_session: bool = False
+    matrix_match_without_server: bool = False
+    timezone: str = ""
+    tokenizer: str = "o200k_base"
+    origins: Mapping[str, str] = field(default_factory=dict)
+
+
+@lru_cache(maxsize=1)
+def _model() -> type[BaseModel]:
+    # pydantic costs more than the rest of a session start: it is imported where a file is really read.
+    from typing import Literal
+
+    from pydantic import BaseModel, ConfigDict, StrictBool, StrictStr
+
+    class SettingsFile(BaseModel):
+        model_config = ConfigDict(extra="forbid")
+
+        owner_peers: list[StrictStr] = []
+        scopes: dict[StrictStr, StrictStr] = {}
+        require_session: StrictBool = False
+        matrix_match_without_server: StrictBool = False
+        timezone: StrictStr = ""
+        tokenizer: Literal["o200k_base", "cl100k_base"] = "o200k_base"
+
+    return SettingsFile
+
+
+def load_settings(workspace: str, config: str, env: Mapping[str, str]) -> Settings:
+    """Settings of `workspace` (an absolute directory), with the personal file in the directory `config` and
+    `APM_*` of `env` on top. Raises SettingsError naming file, line, key, cause and remedy."""
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for directory, name, allowed in (
+        (workspace, SETTINGS_FILE, None),
+        (config, "config.toml", _PERSONAL_KEYS),
+    ):
+        for key, value in _read_toml(directory, name, allowed).items():
+            values[key], origins[key] = value, os.path.join(directory, name)
+    for variable, key in _FROM_ENVIRONMENT.items():
+        if variable in env:
+            values[key], origins[key] = _from_text(key, env[variable], variable), variable
+    if values.get("timezone"):
+        _check_timezone(values["timezone"], origins["timezone"])
+    clean: dict[str, Any] = {}
+    for key, value in values.items():
+        clean[key] = tuple(value) if isinstance(value, list) else value
+    if "scopes" in clean:
+        clean["scopes"] = tuple(sorted(clean["scopes"].items()))
+    return Settings(**clean, origins=origins)
+
+
+def _read_toml(directory: str, name: str, allowed: tuple[str, ...] | None) -> dict[str, Any]:
+    import tomllib
+
+    shown = os.path.join(directory, name)
+    if not os.path.isdir(directory):
+        return {}
+    try:
+        found = read_bytes(directory, name, limit=LIMITS.settings_bytes)
+        if found is None:
+            return {}
+        text, _ = decode(found[0], name)
+    except MemoryFileError as error:
+        raise SettingsError(error.cause, file=shown, remedy=error.remedy) from error
+    try:
+        raw = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        raise SettingsError(f"is no TOML: {error}", file=shown, line=_line_in(str(error))) from error
+    return _checked(raw, text, shown, allowed)
+
+
+def _checked(raw: dict[str, Any], text: str, shown: str, allowed: tuple[str, ...] | None) -> dict[str, Any]:
+    from pydantic import ValidationError
+
+    known = allowed or tuple(name.name for name in fields(Settings) if name.name != "origins")
+    for key in raw:
+        if key not in known:
+            raise SettingsError(
+                "is no setting", file=shown, line=_line_of(text, key), key=key, remedy=_did_you_mean(key, known)
+            )
+    try:
+        checked = _model().model_validate(raw)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise SettingsError(
+            f"{first['msg'][0].lower()}{first['msg'][1:]}",
+            file=shown, line=_line_of(text, str(first["loc"][0])), key=key,
+            remedy="See the settings in the documentation.",
+        ) from error  # fmt: skip
+    return checked.model_dump(include=set(raw))
+
+
+def _did_you_mean(key: str, known: tuple[str, ...]) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(key, known, n=1)
+    return f"Did you mean {close[0]}?" if close else f"Known here: {', '.join(known)}."
+
+
+def _line_of(text: str, key: str) -> int:
+    for number, line in enumerate(text.split("\n"), 1):
+        head = line.strip().lstrip("[").split("=")[0].strip().strip("]").strip("\"'")
+        if head == key:
+            return number
+    return 0
+
+
+def _line_in(message: str) -> int:
+    """The line number in tomllib's message; it has no attribute for it before Python 3.14."""
+    _, _, rest = message.partition("(at line ")
+    digits = rest.partition(",")[0]
+    return int(digits) if digits.isdigit() else 0
+
+
+def _from_text(key: str, text: str, variable: str) -> object:
+    if key == "require_session":
+        # An unreadable switch must not open what it guards.
+        return text.strip().lower() not in ("0", "false", "no", "off")
+    if key == "owner_peers":
+        return [part.strip() for part in text.split(",") if part.strip()]
+    if key == "tokenizer" and text not in ("o200k_base", "cl100k_base"):
+        raise SettingsError("is no known encoding", file=variable, remedy="Use o200k_base or cl100k_base.")
+    return text
+
+
+def _check_timezone(name: str, origin: str) -> None:
+    from zoneinfo import ZoneInfo
+
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:
+        raise SettingsError(
+            f"{name!r} is no time zone", file=origin, key="timezone", remedy="Use an IANA name such as Asia/Shanghai."
+        ) from error

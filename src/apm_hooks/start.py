@@ -1,0 +1,58 @@
+"""Where the installed line starts: the fast lane first, else the full path, in this one process.
+
+A script is compiled anew at each start, an imported module is not: so this file stays short and takes the lane
+through the import system's bytecode cache. Whatever fails here, the host's turn goes on: exit 0, nothing printed.
+"""
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def fast(arguments: list[str], data: bytes) -> bytes | None:
+    """The fast lane's answer, or None."""
+    from _frozen_importlib_external import SourceFileLoader
+
+    lane: dict[str, Any] = {"__name__": "apm_hooks.fastlane"}
+    code = SourceFileLoader("apm_hooks.fastlane", HERE + "/fastlane.py").get_code("apm_hooks.fastlane")
+    exec(code or "", lane)
+    printed: bytes | None = lane["answer"](arguments, data, os.environ)
+    return printed
+
+
+def full(arguments: list[str], data: bytes) -> bytes:
+    """The full path's answer; it needs the site packages that the installed line leaves out."""
+    import site
+
+    site.main()
+    sys.path.insert(0, os.path.dirname(HERE))
+    from apm_hooks.cli.hook import answer
+
+    return answer(arguments, data, os.environ)
+
+
+def main() -> None:
+    data = b""
+    while len(data) <= 1 << 24 and (chunk := os.read(0, 1 << 20)):
+        data += chunk
+    arguments = sys.argv[1:]
+    printed = fast(arguments, data)
+    if printed is None:
+        printed = full(arguments, data)
+    while printed:
+        printed = printed[os.write(1, printed) :]
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except BaseException as error:
+        # A broken installation must not break the host: one line for its log, and the turn goes on. Compiled
+        # extensions raise more than Exception.
+        sys.stderr.write(f"apm-hooks: {type(error).__name__}: {error}\n")
+    sys.exit(0)

@@ -1,0 +1,200 @@
+"""Routing rows → a table that messages can be matched with quickly (protocol, section 5, step 2). Pure.
+
+A scenario's alternative is a phrase of terms. A term is a word, or a piece of a Han run; the same term in several rows is
+one term with several places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from apm_hooks import words_generic
+from apm_hooks.records import Route
+from apm_hooks.words import Kind, Word, is_core, words_of
+from apm_hooks.words_class import Class, class_of, hangul_parts, languages_of, terms_of_run
+from apm_hooks.words_forms import Comparer, spellings, tail, without_long_vowels
+
+ALTERNATIVE_CHARS = 200
+ALTERNATIVES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word of one or more rows: `rows` are those whose scenarios hold it."""
+
+    text: str
+    plain: str
+    kind: Kind
+    weight: Class
+    rows: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """One alternative of a row's scenario: the numbers of its terms, stop words left out, and all its words in order."""
+
+    row: int
+    terms: tuple[int, ...]
+    phrase: str
+
+
+@dataclass(frozen=True, slots=True)
+class RouteTable:
+    """Rows made ready for matching; build it with `routing.compile_routes`, treat it as opaque.
+
+    `prefixes`, `tails`, `bigrams`, `initials` and `joined` lead from a message's word to the terms it may be; `names` are
+    the terms of file names, weaker than scenarios; `standard` says which rows are files with a vocabulary of their own.
+    """
+
+    routes: tuple[Route, ...]
+    live: tuple[bool, ...]
+    languages: tuple[str, ...]
+    terms: tuple[Term, ...]
+    alternatives: tuple[Alternative, ...]
+    prefixes: dict[str, tuple[int, ...]]
+    tails: dict[str, tuple[int, ...]]
+    initials: dict[str, tuple[int, ...]]
+    bigrams: dict[str, tuple[tuple[int, int], ...]]
+    joined: dict[str, tuple[int, ...]]
+    names: dict[int, tuple[int, ...]]
+    standard: dict[int, str]
+
+
+class _Builder:
+    def __init__(self, languages: tuple[str, ...]) -> None:
+        self.languages = languages
+        self.comparer = Comparer(languages)
+        self.numbers: dict[tuple[Kind, str], int] = {}
+        self.texts: list[tuple[str, str, Kind, Class]] = []
+        self.rows: list[set[int]] = []
+        self.alternatives: list[Alternative] = []
+        self.joined: dict[str, set[int]] = {}
+
+    def number(self, text: str, kind: Kind, weight: Class) -> int:
+        key = (kind, text)
+        if key not in self.numbers:
+            self.numbers[key] = len(self.texts)
+            plain = text
+            if kind is Kind.WORD:
+                plain = spellings(text)[0]
+            elif kind is Kind.KANA:
+                plain = without_long_vowels(text)
+            self.texts.append((text, plain, kind, weight))
+            self.rows.append(set())
+        return self.numbers[key]
+
+    def terms_of(self, words: Sequence[Word]) -> list[tuple[int, Word]]:
+        """The terms of a phrase with the words that they come from; all of them where there are only stop words."""
+        pieces: list[tuple[str, Kind, Class, Word]] = []
+        for word in words:
+            if word.kind is Kind.HAN:
+                pieces += [(text, word.kind, kind, word) for text, kind in terms_of_run(word.text)]
+                continue
+            if word.kind is Kind.HANGUL:
+                pieces += [(text, word.kind, kind, word) for text, kind in hangul_parts(word)]
+                continue
+            weight = class_of(word, self.languages, self.comparer.bare_stems)
+            if word.kind is Kind.WORD and len(word.plain) == 1 and word.plain.isalpha() and len(words) > 1:
+                weight = Class.STOP
+            pieces.append((word.text, word.kind, weight, word))
+        if len(pieces) == 1 and pieces[0][1] is Kind.HAN and len(pieces[0][0]) == 1:
+            pieces = [(pieces[0][0], Kind.HAN, Class.CONTENT, pieces[0][3])]
+        kept = [piece for piece in pieces if piece[2] is not Class.STOP]
+        if not kept:
+            kept = [(text, kind, Class.VOID, word) for text, kind, _, word in pieces]
+        out = []
+        for text, kind, weight, word in kept:
+            weak = len(text) == 1 and kind in (Kind.HAN, Kind.HANGUL) and len(kept) > 1
+            weight = Class.VOID if weak else Class.LIGHT if weight is Class.CHAT else weight
+            out.append((self.number(text, kind, weight), word))
+        return out
+
+    def add(self, row: int, scenario: str) -> None:
+        words = words_of(scenario[:ALTERNATIVE_CHARS])
+        found = self.terms_of(words)
+        for number, _ in found:
+            self.rows[number].add(row)
+        if found:
+            terms = tuple(dict.fromkeys(number for number, _ in found))
+            self.alternatives.append(Alternative(row, terms, phrase_of(words)))
+        for number, word in found:
+            if word.whole:
+                self.joined.setdefault(word.whole, set()).add(number)
+        for (one, first), (two, second) in zip(found, found[1:], strict=False):
+            if first.kind is Kind.WORD and second.kind is Kind.WORD and second.at == first.at + 1:
+                self.joined.setdefault(first.plain + second.plain, set()).update((one, two))
+
+
+def phrase_of(words: Sequence[Word]) -> str:
+    """All words in order with spaces around each, but none around Han runs: there a phrase is a part of a run."""
+    text = "".join(word.text if word.kind is Kind.HAN else f" {word.plain} " for word in words)
+    return text.replace("  ", " ")
+
+
+def build_table(routes: Sequence[Route], considered: Sequence[bool]) -> RouteTable:
+    """The table of `routes`; only those that are `considered` give terms."""
+    spoken = [
+        word
+        for route, live in zip(routes, considered, strict=True)
+        if live
+        for scenario in route.scenarios[:ALTERNATIVES]
+        for word in words_of(scenario[:ALTERNATIVE_CHARS])
+    ]
+    builder = _Builder(languages_of(spoken))
+    names: dict[int, list[int]] = {}
+    standard: dict[int, str] = {}
+    for row, (route, live) in enumerate(zip(routes, considered, strict=True)):
+        if not live:
+            continue
+        for scenario in route.scenarios[:ALTERNATIVES]:
+            builder.add(row, scenario)
+        stem = route.path.rsplit("/", 1)[-1].removesuffix(".md")
+        if stem in words_generic.VOCABULARY:
+            standard[row] = stem
+            continue
+        for number, _ in builder.terms_of(words_of(stem)):
+            names.setdefault(number, []).append(row)
+    terms = tuple(
+        Term(text, plain, kind, weight, frozenset(rows))
+        for (text, plain, kind, weight), rows in zip(builder.texts, builder.rows, strict=True)
+    )
+    prefixes: dict[str, list[int]] = {}
+    tails: dict[str, list[int]] = {}
+    initials: dict[str, list[int]] = {}
+    bigrams: dict[str, list[tuple[int, int]]] = {}
+    for number, term in enumerate(terms):
+        if term.kind is Kind.WORD:
+            for spelling in spellings(term.text):
+                prefixes.setdefault(spelling[:3], []).append(number)
+            tails.setdefault(tail(term.plain), []).append(number)
+        if term.weight is Class.CONTENT and term.kind is not Kind.HAN and len(term.plain) > 2:
+            for initial in dict.fromkeys(term.plain[:2]):
+                initials.setdefault(initial, []).append(number)
+        if term.kind is not Kind.WORD:
+            for place in _bigram_places(term.plain, term.kind):
+                bigrams.setdefault(term.plain[place : place + 2], []).append((number, place))
+    return RouteTable(
+        routes=tuple(routes),
+        live=tuple(considered),
+        languages=builder.languages,
+        terms=terms,
+        alternatives=tuple(builder.alternatives),
+        prefixes={key: tuple(dict.fromkeys(value)) for key, value in prefixes.items()},
+        tails={key: tuple(value) for key, value in tails.items()},
+        initials={key: tuple(value) for key, value in initials.items()},
+        bigrams={key: tuple(value) for key, value in bigrams.items()},
+        joined={key: tuple(sorted(value)) for key, value in sorted(builder.joined.items())},
+        names={key: tuple(value) for key, value in names.items()},
+        standard=standard,
+    )
+
+
+def _bigram_places(text: str, kind: Kind) -> list[int]:
+    """Where a term's pairs of characters begin; a lone character is its own pair. Pairs of hiragana alone are grammar."""
+    if len(text) == 1:
+        return [0]
+    places = range(len(text) - 1)
+    if kind is not Kind.HAN or not any(map(is_core, text)):
+        return list(places)
+    return [place for place in places if is_core(text[place]) or is_core(text[place + 1])]

@@ -1,0 +1,258 @@
+from __future__ import annotations
+
+import os
+import socket
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apm_hooks import files
+from apm_hooks.errors import MemoryFileError
+from apm_hooks.files import create_absent, decode, read_bytes, read_text, replace_bytes, state_directory
+from apm_hooks.records import Limits
+
+
+def test_absent_files_are_none_and_not_an_error(tmp_path: Path) -> None:
+    assert read_text(str(tmp_path), "memory/main/index.md") is None
+
+
+def test_text_comes_with_the_digest_of_its_bytes(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_bytes(b"one\r\ntwo\rthree")
+    found = read_text(str(tmp_path), "a.md")
+    assert found is not None
+    assert found.text == "one\ntwo\nthree"
+    assert found.digest == sha256(b"one\r\ntwo\rthree").hexdigest()
+    assert found.note == ""
+
+
+def _make(kind: str, path: Path, outside: Path) -> None:
+    match kind:
+        case "link":
+            path.symlink_to(outside)
+        case "directory":
+            path.mkdir()
+        case "FIFO":
+            os.mkfifo(path)
+        case "socket":
+            bound = socket.socket(socket.AF_UNIX)
+            bound.bind(str(path))
+            bound.close()
+        case "device":
+            path.symlink_to("/dev/zero")
+
+
+@pytest.mark.parametrize("kind", ["link", "directory", "FIFO", "socket", "device"])
+def test_what_is_no_plain_file_is_refused_and_named(tmp_path: Path, kind: str) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("private")
+    root = tmp_path / "ws"
+    root.mkdir()
+    _make(kind, root / "index.md", secret)
+    with pytest.raises(MemoryFileError) as caught:
+        read_text(str(root), "index.md")
+    assert "index.md" in str(caught.value)
+    assert "is a" in caught.value.cause
+
+
+def test_a_link_in_the_middle_of_a_path_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "index.md").write_text("private")
+    root = tmp_path / "ws"
+    root.mkdir()
+    (root / "memory").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(MemoryFileError, match="symbolic link"):
+        read_text(str(root), "memory/index.md")
+
+
+@pytest.mark.parametrize("path", ["", "/etc/passwd", "../x", "a/../../x", "a//b", "./a", "a/.", "a\0b", "a/"])
+def test_only_plain_paths_inside_the_workspace_are_opened(tmp_path: Path, path: str) -> None:
+    with pytest.raises(MemoryFileError):
+        read_bytes(str(tmp_path), path)
+
+
+def test_a_file_at_the_limit_is_read_and_one_byte_more_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"x" * 100)
+    assert read_bytes(str(tmp_path), "a", limit=100) is not None
+    with pytest.raises(MemoryFileError, match="larger than 99 bytes"):
+        read_bytes(str(tmp_path), "a", limit=99)
+
+
+def test_a_huge_sparse_file_costs_no_more_than_the_limit(tmp_path: Path) -> None:
+    with open(tmp_path / "a.md", "wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(MemoryFileError, match="larger than"):
+        read_text(str(tmp_path), "a.md", limits=Limits(file_bytes=1000))
+
+
+def test_a_file_that_changes_while_it_is_read_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "a.md"
+    file.write_text("half")
+    real, calls = os.read, []
+
+    def read(descriptor: int, size: int) -> bytes:
+        data = real(descriptor, size)
+        if not calls:
+            file.write_text("the whole text")
+        calls.append(size)
+        return data
+
+    monkeypatch.setattr(files.os, "read", read)
+    found = read_text(str(tmp_path), "a.md")
+    assert found is not None
+    assert found.text == "the whole text"
+
+
+def test_a_file_that_never_stands_still_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "a.md"
+    file.write_text("")
+    real = os.read
+
+    def read(descriptor: int, size: int) -> bytes:
+        data = real(descriptor, size)
+        if not data:
+            with open(file, "a") as more:
+                more.write("x")
+        return data
+
+    monkeypatch.setattr(files.os, "read", read)
+    with pytest.raises(MemoryFileError, match="keeps changing"):
+        read_text(str(tmp_path), "a.md")
+
+
+MIXED = "# Notes\n\nUTF-8 first: größer, 早上.\n"
+TAIL = "\r\nappended by a shell\r\n今天完成了部署\r\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "text", "note"),
+    [
+        (b"\xef\xbb\xbf# a\r\nb", "# a\nb", ""),
+        (MIXED.encode(), MIXED, ""),
+        (("\ufeff" + MIXED).encode("utf-16-le"), MIXED, "UTF-16"),
+        (("\ufeff" + MIXED).encode("utf-16-be"), MIXED, "UTF-16"),
+        (MIXED.encode() + TAIL.encode("utf-16-le"), MIXED + TAIL.replace("\r\n", "\n"), "UTF-8 with a UTF-16LE tail"),
+        (b"no newline" + "ascii tail, long enough\r\n".encode("utf-16-le"), "no newlineascii tail, long enough\n",
+         "UTF-8 with a UTF-16LE tail"),
+        ("一行\n".encode() + "第二行是宽字符\r\n".encode("utf-16-le"), "一行\n第二行是宽字符\n",
+         "UTF-8 with a UTF-16LE tail"),
+        (b"caf\xe9 " + b"plain text " * 20, "caf\\xe9 " + "plain text " * 20, "bytes that are not UTF-8"),
+        (b"", "", ""),
+    ],
+)  # fmt: skip
+def test_every_encoding_that_real_files_have_is_read(data: bytes, text: str, note: str) -> None:
+    assert decode(data) == (text, note)
+
+
+@pytest.mark.parametrize("data", [bytes(range(256)) * 20, b"\x89PNG\r\n\x1a\n" + b"\xff\xd8" * 400])
+def test_what_is_no_text_is_named_not_shown(data: bytes) -> None:
+    with pytest.raises(MemoryFileError, match="is no text"):
+        decode(data, "a.md")
+
+
+@given(st.binary(max_size=600))
+def test_decoding_never_crashes_and_never_leaves_a_carriage_return(data: bytes) -> None:
+    try:
+        text, _ = decode(data, "a.md")
+    except MemoryFileError:
+        return
+    assert "\r" not in text
+
+
+@given(st.text(max_size=300).filter(lambda text: "\0" not in text))
+def test_what_is_utf8_is_read_as_it_is(text: str) -> None:
+    data = text.encode("utf-8", "surrogatepass")
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return
+    body = text.removeprefix("\ufeff")
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return
+    assert decode(data)[0] == body.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def test_replacing_keeps_the_mode_and_leaves_nothing_beside(tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    file.write_text("old")
+    file.chmod(0o640)
+    replace_bytes(str(tmp_path), "a.json", b"new")
+    assert file.read_text() == "new"
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert os.listdir(tmp_path) == ["a.json"]
+
+
+@pytest.mark.parametrize("call", ["write", "fsync", "replace"])
+def test_a_failed_replacement_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    (tmp_path / "a.json").write_text("old")
+
+    def fail(*_: object, **__: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files.os, call, fail)
+        with pytest.raises(MemoryFileError, match="No space left"):
+            replace_bytes(str(tmp_path), "a.json", b"new")
+    assert (tmp_path / "a.json").read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.json"]
+
+
+def test_a_killed_writer_leaves_one_file_that_the_next_reclaims(tmp_path: Path) -> None:
+    (tmp_path / ".a.json.apm-tmp").write_text("half")
+    replace_bytes(str(tmp_path), "a.json", b"new")
+    assert os.listdir(tmp_path) == ["a.json"]
+
+
+def test_short_writes_are_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.write
+    monkeypatch.setattr(files.os, "write", lambda descriptor, data: real(descriptor, bytes(data[:3])))
+    replace_bytes(str(tmp_path), "a", b"0123456789")
+    assert (tmp_path / "a").read_bytes() == b"0123456789"
+
+
+@pytest.mark.parametrize("nameless", [True, False])
+def test_creating_never_touches_what_exists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nameless: bool) -> None:
+    if not nameless:
+        monkeypatch.delattr(files.os, "O_TMPFILE")
+    assert create_absent(str(tmp_path), "memory/main/a.md", b"first")
+    assert not create_absent(str(tmp_path), "memory/main/a.md", b"second")
+    assert (tmp_path / "memory/main/a.md").read_bytes() == b"first"
+    assert os.listdir(tmp_path / "memory/main") == ["a.md"]
+
+
+@pytest.mark.parametrize("nameless", [True, False])
+def test_creating_loses_a_race_without_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nameless: bool) -> None:
+    if not nameless:
+        monkeypatch.delattr(files.os, "O_TMPFILE")
+    real = os.link
+
+    def link(*arguments: object, **more: object) -> None:
+        (tmp_path / "a.md").write_bytes(b"theirs")
+        real(*arguments, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(files.os, "link", link)
+    assert not create_absent(str(tmp_path), "a.md", b"ours")
+    assert (tmp_path / "a.md").read_bytes() == b"theirs"
+    assert os.listdir(tmp_path) == ["a.md"]
+
+
+def test_a_dangling_link_counts_as_existing(tmp_path: Path) -> None:
+    (tmp_path / "a.md").symlink_to(tmp_path / "nowhere")
+    assert not create_absent(str(tmp_path), "a.md", b"x")
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_machine_state_is_private_and_ignored_by_git(tmp_path: Path) -> None:
+    assert state_directory(str(tmp_path), "ledger") == ".apm/ledger"
+    assert (tmp_path / ".apm").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / ".apm/.gitignore").read_text() == "*\n"
+
+
+def test_machine_state_is_not_put_behind_a_link(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / ".apm").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(MemoryFileError):
+        state_directory(str(tmp_path), "ledger")
+    assert os.listdir(tmp_path / "elsewhere") == []
