@@ -128,16 +128,21 @@ def everything(made: Bench, key: str | None, source: str, trusted: bool) -> str:
     """All that a session of `key` can see: the hook's answer by both tiers, standard error, the trace, the log."""
     env = dict(made.env) if key is None else {**made.env, "APM_SESSION": key}
     data = json.dumps(payload(made, source=source, session_id=f"s-{key}")).encode()
+    prompt = json.dumps(
+        {**payload(made, session_id=f"s-{key}"), "hook_event_name": "UserPromptSubmit", "prompt": "current tasks, x"}
+    ).encode()
     errors = io.StringIO()
     with contextlib.redirect_stderr(errors), mock.patch.dict("os.environ", env, clear=True):
         first = hook.answer(["--host", "claude-code"], data, env)
         second = fastlane.answer(["--host", "claude-code"], data, env) or b""
+        second += hook.answer(["--host", "claude-code"], prompt, env)
         shown = ""
         if trusted:
             try:
                 runtime = made.runtime()
-                loaded = runtime.explain(event(key))
-                shown = json.dumps(explain.document(runtime, loaded, runtime.route(loaded.decision.scope, "tasks")))
+                started, message = runtime.explain(event(key, message="tasks"))
+                match = runtime.route(started.decision.scope, "tasks")
+                shown = json.dumps(explain.document(runtime, started, message, match))
             except ApmError as error:
                 shown = str(error)
     return "\n".join([first.decode(), second.decode(), errors.getvalue(), shown])

@@ -18,7 +18,8 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("places", "files", "locking", "settings", "trust", "tokens", "log"),
     ("names", "session", "scope", "ownership", "tables", "cells", "index", "graphemes", "budget", "wordlists", "words_class", "words_chat",
      "words_generic", "words_typos", "words_forms", "words", "words_evidence", "words_table", "routing", "injection", "jsonedit", "textblocks"),
-    ("ledger", "flushstate", "workspace", "protocol", "protocol.loading", "protocol.group", "protocol.dm",
+    ("ledger", "flushstate", "workspace", "protocol", "protocol.ceiling",
+     "protocol.subfiles", "protocol.loading", "protocol.group", "protocol.dm",
      "writeback"),
     (),
     ("runtime",),
@@ -88,7 +89,7 @@ def test_rank_two_has_no_file_no_clock_no_environment(name: str) -> None:
 def test_the_fast_lane_imports_nothing_of_ours_and_nothing_heavy() -> None:
     used = {module for module, _ in imports(modules()["fastlane"])}
     # What stands under TYPE_CHECKING is never imported; the two fallbacks serve interpreters without the C parts.
-    assert used <= {"os", "sys", "fcntl", "_json", "_blake2", "json", "hashlib", "typing", "collections.abc"}
+    assert used <= {"os", "sys", "time", "fcntl", "_json", "_blake2", "json", "hashlib", "typing", "collections.abc"}
 
 
 def test_only_the_memory_doors_open_files() -> None:

@@ -17,7 +17,7 @@ from apm_hooks.records import LIMITS, Source
 
 def entry(source: str = "startup", scope: str = "DM", digest: str = "d1", tokens: int = 10, **more: object) -> dict[str, object]:
     made = ledger.start_entry(source=source, scope=scope, budget=8000, digest=digest, tokens=tokens,
-                              files=("memory/main/index.md",))  # fmt: skip
+                              files=(("memory/main/index.md", "index"),))  # fmt: skip
     return {**made, **more}
 
 

@@ -170,6 +170,7 @@ def test_paths_are_judged_in_their_plain_form(path: str, dm: str, own: str) -> N
         ("mem\u200cory/main/index.md", "rw", "", ""),
         ("memory/ma\u200din/index.md", "rwl", "", ""),
         ("LOG/a", "rw", "", ""),
+        ("MEMORY/Été.md", "rw", "", ""),
         (".APM/x", "", "", ""),
         ("APM.toml", "", "", ""),
         (".Git/config", "rw", "", ""),
@@ -228,6 +229,15 @@ def test_names_in_other_scripts_and_cases_are_judged_like_all_others() -> None:
 )
 def test_a_scopes_own_name_decides_at_component_borders(scope: Scope, path: str, may: str) -> None:
     assert rights(scope, path) == may
+
+
+def test_the_row_of_the_path_as_written_comes_first() -> None:
+    kinds = {"memory/groups/team/memory.md": "group file", "memory/memory.md": "other memory",
+             "memory/Memory/groups": "other memory", "Memory/memory.md": "MEMORY.md"}  # fmt: skip
+    for path, kind in kinds.items():
+        row = classify(path).row
+        assert row is not None
+        assert row.kind == kind
 
 
 def test_in_group() -> None:

@@ -75,6 +75,8 @@ GROUPS = [
     ("matrix:channel:!r:hs:thread:", "matrix", "", "!r:hs:thread:", ""),
     ("matrix:acc:channel:!r:hs", "matrix", "acc", "!r:hs", ""),
     ("matrix:channel:#alias:hs:thread:$e", "matrix", "", "#alias:hs", "$e"),
+    ("irc:channel:!five:thread:8448", "irc", "", "!five", "8448"),
+    ("irc:channel:@five:topic:8448", "irc", "", "@five", "8448"),
 ]
 
 UNKNOWNS = [
@@ -179,6 +181,17 @@ def test_unknown(raw: str) -> None:
     assert (key.raw, key.chat, key.id, key.thread, key.owner) == (raw, UNKNOWN, "", "", False)
 
 
+@pytest.mark.parametrize("account", ["", "acc:", "1:"])
+@pytest.mark.parametrize("chat", ["direct", "group"])
+@pytest.mark.parametrize(
+    "word",
+    "main direct dm group channel thread topic agent acp hook internal-session-effects explicit dashboard boot "
+    "global unknown slash session heartbeat Heartbeat".split(),
+)
+def test_a_word_with_a_meaning_of_its_own_is_no_channel(word: str, account: str, chat: str) -> None:
+    assert parse_session_key(f"agent:main:{word}:{account}{chat}:501").chat is UNKNOWN
+
+
 @pytest.mark.parametrize("raw, chat", OTHERS)
 def test_sessions_without_a_chat(raw: str, chat: ChatType) -> None:
     assert parse_session_key(raw) == SessionKey(raw, chat, "main")
@@ -242,6 +255,7 @@ def test_the_length_of_a_key_is_bounded() -> None:
         ("agent:main:cron:group:1", True),
         ("agent:main:cron:nightly", False),
         ("agent:main:telegram:direct:5:group:7", False),
+        ("x" * LIMITS.key_chars, False),
         ("x" * (LIMITS.key_chars + 1), True),
     ],
 )
@@ -268,6 +282,9 @@ def test_keys_that_may_be_a_groups(raw: str, group: bool) -> None:
         ("@me:hs", "matrix", ("Matrix:@me:hs",), True),
         ("@Me:hs", "", ("@me:hs",), False),
         ("@Me", "", ("@me",), True),
+        ("@Me:x", "irc", ("@me:x",), True),
+        ("Tel:1", "", ("tel:1",), True),
+        ("501", "", (":501",), False),
         ("anyone", "irc", ("*",), True),
         ("", "irc", ("",), False),
         (" ", "irc", (" ",), False),

@@ -164,8 +164,7 @@ class _Cutter:
 
     def head_at(self, at: int) -> int:
         """The best place at or before `at` to end the head."""
-        starts = self._line_starts_before(at)
-        at = self._near(at, at, starts)
+        at = self._near(at, at, self._line_starts_before(at))
         if not self._starts_line(at):
             at = boundary_before(self.text, at)
             start = self.text.rfind("\n", 0, at) + 1
@@ -173,7 +172,7 @@ class _Cutter:
         fence = fence_around(self.fences, at)
         if fence:
             return fence.start if at <= fence.body else min(at, fence.end)
-        return self._before_headings(at)
+        return self._before_heading(at)
 
     def tail_at(self, at: int) -> int:
         """The best place at or after `at` to begin the tail."""
@@ -199,9 +198,12 @@ class _Cutter:
         tail = self.tail_at(size - self._reach(size - head - 1, partial(self._fits_beside, head)))
         if last < tail:
             # The newest line comes before anything of the head.
-            fits = 0 < last and self._fits(0, last)
+            fits = last > 0 and self._fits(0, last)
             tail = last if fits else self.tail_at(size - self._reach(size - 1, partial(self._fits_beside, 0)))
-            head = self.head_at(self._reach(min(head, last - 1), lambda at: self._fits(at, last))) if fits else 0
+            if not fits:
+                head = 0
+            elif not self._fits(head, last):
+                head = self.head_at(self._reach(min(head, last - 1), lambda at: self._fits(at, last)))
         return head, tail
 
     def _head_first(self) -> tuple[int, int]:
@@ -284,14 +286,13 @@ class _Cutter:
     def _is_heading(self, at: int) -> bool:
         return "#" in self.text[at : at + 4] and heading_text(self.text[at : self._line_end(at)]) is not None
 
-    def _before_headings(self, at: int) -> int:
-        """`at`, or the start of the headings that would stand there with nothing below them."""
-        while self._starts_line(at):
-            start = self.text.rfind("\n", 0, len(self.text[:at].rstrip())) + 1
-            if start == 0 or not self._is_heading(start):
-                break
-            at = start
-        return at
+    def _before_heading(self, at: int) -> int:
+        """`at`, or the start of a heading that would stand last there, with nothing below it."""
+        end = at
+        while end > 0 and self.text[end - 1].isspace():
+            end -= 1
+        start = self.text.rfind("\n", 0, end) + 1
+        return start if start and self._starts_line(at) and self._is_heading(start) else at
 
     def _starts_paragraph(self, at: int) -> bool:
         edge = bisect_left(self.fences, at, key=lambda fence: fence.start)

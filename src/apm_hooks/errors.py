@@ -23,9 +23,7 @@ class ApmError(Exception):
     exit_code = 1
     code = "error"
 
-    def __init__(
-        self, cause: str, *, file: str = "", line: int = 0, key: str = "", remedy: str = ""
-    ) -> None:
+    def __init__(self, cause: str, *, file: str = "", line: int = 0, key: str = "", remedy: str = "") -> None:
         super().__init__(cause)
         self.cause = cause
         self.file = file
@@ -39,7 +37,9 @@ class ApmError(Exception):
         head = " ".join(parts)
         text = f"{head}: {self.cause}" if head else self.cause
         text = f"{text}. {self.remedy}" if self.remedy else text
-        return " ".join(text.split())
+        line = " ".join(text.split())
+        # What it names comes from files of others: a terminal must not act on it.
+        return "".join(char if char.isprintable() else f"<U+{ord(char):04X}>" for char in line)
 
     def __reduce__(self) -> tuple[object, ...]:
         fields = {"cause": self.cause, "file": self.file, "line": self.line, "key": self.key,

@@ -10,6 +10,7 @@ The full path uses the functions here to name and stamp what it stores, so that 
 
 import os
 import sys
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -113,10 +114,13 @@ def user_directory(env: "Mapping[str, str]", variable: str, default: str) -> str
 
 def record_path(env: "Mapping[str, str]", root: str, host: str, source: str, session: str | None) -> str:
     """Where the answer to this kind of session start is kept: named by everything that is no file and yet decides."""
-    relevant = sorted(f"{name}={value}" for name, value in env.items()
-                      if name.startswith(("APM_", "XDG_")) or name in ("HOME", "TZ"))  # fmt: skip
-    key = hash_of(str(FORMAT), root, host, source, "none" if session is None else "=" + session, *relevant)
+    key = hash_of(str(FORMAT), root, host, source, "none" if session is None else "=" + session, *_variables(env))
     return user_directory(env, "XDG_CACHE_HOME", ".cache") + "/start/" + key
+
+
+def _variables(env: "Mapping[str, str]") -> list[str]:
+    return sorted(f"{name}={value}" for name, value in env.items()
+                  if name.startswith(("APM_", "XDG_")) or name in ("HOME", "TZ"))  # fmt: skip
 
 
 def stamp_of(path: str) -> list[int]:
@@ -129,6 +133,15 @@ def stamp_of(path: str) -> list[int]:
     if status.st_mode & 0o170000 == 0o040000:
         return [status.st_dev, status.st_ino, status.st_mode]
     return [status.st_dev, status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
+
+
+def settings_stamp(env: "Mapping[str, str]", root: str, session: str | None) -> str:
+    """Names the settings, the group map, the trust list and the session key that say whose a session is."""
+    config = user_directory(env, "XDG_CONFIG_HOME", ".config")
+    paths = (root + "/apm.toml", root + "/memory/groups/group_names.json", config + "/config.toml",
+             config + "/trust.json")  # fmt: skip
+    stamps = (str(stamp_of(path)) for path in paths)
+    return hash_of(*_variables(env), "none" if session is None else "=" + session, *stamps)
 
 
 def read_private(path: str, limit: int) -> str | None:
@@ -166,7 +179,9 @@ def answer(arguments: "Sequence[str]", data: bytes, env: "Mapping[str, str]") ->
     if name == "SubagentStart" or "agent_id" in event:
         # A subagent gets nothing injected (protocol, section 8).
         return b"" if name in ("SubagentStart", "SessionStart") else None
-    return _recorded_start(event, options, env) if name == "SessionStart" else None
+    if name == "SessionStart":
+        return _recorded_start(event, options, env)
+    return b"" if name == "UserPromptSubmit" and _loads_no_more(event, options, env) else None
 
 
 def cannot_concern_memory(event: "Mapping[str, Any]", env: "Mapping[str, str]") -> bool:
@@ -247,26 +262,59 @@ def find_workspace(start: str) -> str | None:
     return current
 
 
-def _recorded_start(event: "Mapping[str, Any]", options: "Mapping[str, str]", env: "Mapping[str, str]") -> bytes | None:
-    source, session_id, cwd = event.get("source"), event.get("session_id"), event.get("cwd")
-    if source not in (*_BEGINS, "resume") or not isinstance(session_id, str) or not isinstance(cwd, str):
+def _workspace(
+    event: "Mapping[str, Any]", options: "Mapping[str, str]", env: "Mapping[str, str]", name: str
+) -> tuple[str | None, str | None]:
+    """The session's workspace (empty: it has none; None: not to be told here), and the one noted when it started."""
+    pointer = user_directory(env, "XDG_STATE_HOME", ".local/state") + "/sessions/" + name
+    fixed = read_private(pointer, 8192)
+    goes_on = event.get("hook_event_name") != "SessionStart" or event.get("source") in ("compact", "resume")
+    if fixed is not None and goes_on:
+        return fixed, fixed
+    named = options.get("workspace") or env.get("APM_WORKSPACE")
+    if named:
+        return (os.path.realpath(named) if named.startswith("/") else None), fixed
+    cwd = env.get("CLAUDE_PROJECT_DIR") or event.get("cwd")
+    return (find_workspace(cwd) or "" if isinstance(cwd, str) and "\0" not in cwd else None), fixed
+
+
+def _loads_no_more(event: "Mapping[str, Any]", options: "Mapping[str, str]", env: "Mapping[str, str]") -> bool:
+    """True where a message provably loads nothing: no workspace, or automatic loading is done for the epoch and
+    nothing that says whose the session is has changed since."""
+    session_id = event.get("session_id")
+    if not isinstance(session_id, str):
+        return False
+    session = options.get("session", env.get("APM_SESSION"))
+    name = session_name("claude-code", session_id, session)
+    root, _ = _workspace(event, options, env, name)
+    if not root:
+        return root == ""
+    try:
+        last = _last_entry(root + "/.apm/ledger/" + name + ".jsonl")
+        return last["done"] is True and bool(last["inputs"] == settings_stamp(env, root, session))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return False
+
+
+def _last_entry(ledger: str) -> "Any":
+    lines = (read_private(ledger, RECORD_BYTES) or "").split("\n")
+    return parse_json(next((line for line in reversed(lines) if line), ""))
+
+
+def _recorded_start(
+    event: "Mapping[str, Any]", options: "Mapping[str, str]", env: "Mapping[str, str]"
+) -> bytes | None:
+    """The prepared answer to a session start, if every input still is what it was; leaves the ledger's line."""
+    source, session_id = event.get("source"), event.get("session_id")
+    if source not in (*_BEGINS, "resume") or not isinstance(session_id, str):
         return None
     session = options.get("session", env.get("APM_SESSION"))
     name = session_name("claude-code", session_id, session)
-    pointer = user_directory(env, "XDG_STATE_HOME", ".local/state") + "/sessions/" + name
-    fixed = read_private(pointer, 8192)
-    if fixed is not None and source in ("compact", "resume"):
-        root = fixed
-    else:
-        named = options.get("workspace") or env.get("APM_WORKSPACE")
-        if named:
-            root = os.path.realpath(named) if named.startswith("/") else ""
-        else:
-            root = find_workspace(env.get("CLAUDE_PROJECT_DIR") or cwd) or ""
-            if not root:
-                return b""
-        if not root or fixed not in (None, root):
-            return None
+    root, fixed = _workspace(event, options, env, name)
+    if not root:
+        return b"" if root == "" else None
+    if fixed not in (None, root):
+        return None
     text = read_private(record_path(env, root, "claude-code", source, session), RECORD_BYTES)
     if text is None:
         return None
@@ -275,23 +323,24 @@ def _recorded_start(event: "Mapping[str, Any]", options: "Mapping[str, str]", en
         record = parse_json(head)
         if record["format"] != FORMAT or any(stamp_of(path) != stamp for path, stamp in record["stamps"]):
             return None
+        if not record["from"] <= time.time() < record["until"]:
+            return None
         line, digest = record["line"], record["digest"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
     ledger = root + "/.apm/ledger/" + name + ".jsonl"
     if source == "resume" and not _was_sent(ledger, digest):
         return None
-    if fixed is None and not _create(pointer, root):
+    if fixed is None and not _create(user_directory(env, "XDG_STATE_HOME", ".local/state") + "/sessions/" + name, root):
         return None
     return body.encode() if _append(ledger, line.encode()) else None
 
 
 def _was_sent(ledger: str, digest: str) -> bool:
     """True where the last line of the ledger says that this very text was sent: sending it again costs nothing."""
-    lines = (read_private(ledger, RECORD_BYTES) or "").split("\n")
-    last = next((line for line in reversed(lines) if line), "")
     try:
-        return bool(parse_json(last)["digest"] == digest)
+        last = _last_entry(ledger)
+        return last["e"] == "start" and bool(last["digest"] == digest)
     except (ValueError, KeyError, TypeError, RecursionError):
         return False
 

@@ -17,7 +17,7 @@ _RUN = re.compile(r"`{3,}|~{3,}")
 _QUOTE = r"[ \t]*(?P<quote>(?:>[ \t]*)*)"
 _ITEMS = r"(?P<items>(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*)"
 _OPENING = re.compile(rf"{_QUOTE}{_ITEMS}(?P<run>`{{3,}}(?=[^`\n]*(?:\n|\Z))|~{{3,}})[^\n]*")
-_CLOSING = re.compile(r"(?P<lead>[ \t]*(?:>[ \t]*)*)(?P<run>`{3,}|~{3,})[ \t]*(?=\n|\Z)")
+_CLOSING = re.compile(r"(?P<lead>[ \t]*(?:>[ \t]*)*)(?P<run>`{3,}|~{3,})[ \t\r]*(?=\n|\Z)")
 _LIKE = re.compile(rf"{_QUOTE}{_ITEMS}(?:`{{3,}}|~{{3,}})")
 
 _TAB = 4
@@ -88,7 +88,7 @@ def _close_plain(text: str, at: int, run: str, depth: int) -> tuple[int, int]:
         start = max(text.rfind("\n", 0, hit.start()) + 1, at)
         at = _line_end(text, hit.end())
         if _closes(text, start, run, depth):
-            return start, at + 1
+            return start, min(at + 1, len(text))
     return len(text) + 1, len(text) + 1
 
 
@@ -96,7 +96,7 @@ def _close(text: str, at: int, run: str, depth: int, quoted: bool) -> tuple[int,
     while at < len(text):
         end = _line_end(text, at)
         if _closes(text, at, run, depth):
-            return at, end + 1
+            return at, min(end + 1, len(text))
         line = text[at:end].rstrip()
         bare = line.lstrip(" \t")
         if (quoted and not bare.startswith(">")) or (bare and _indent(line) < depth - 3):

@@ -11,7 +11,7 @@ import fcntl
 import os
 import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -20,7 +20,8 @@ from apm_hooks.files import read_bytes, replace_bytes, state_directory
 from apm_hooks.records import LIMITS, Source
 
 DIRECTORY = ".apm/ledger"
-_BEGINS = frozenset(source.value for source in Source if source is not Source.RESUME)
+SWITCH = "switch"
+_BEGINS = frozenset(source.value for source in Source if source is not Source.RESUME) | {SWITCH}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,24 +29,35 @@ class Epoch:
     """The life of one model context in a session.
 
     `scope` is its text (`DM`, `Group(name)`, empty: none). `sent` maps the digest of each injected text to its token
-    count: the same bytes again cost nothing. `files` are the paths loaded, in order. `tripped`: the breaker is out.
+    count: the same bytes again cost nothing. `files` are (path, layer) of what was loaded, in order. `tripped`: the
+    breaker is out. `done`: no message loads anything more by itself.
     """
 
     scope: str = ""
     budget: int = 0
     spent: int = 0
     sent: Mapping[str, int] = field(default_factory=dict)
-    files: tuple[str, ...] = ()
+    files: tuple[tuple[str, str], ...] = ()
     tripped: bool = False
+    done: bool = False
     begun: bool = False
 
 
 def start_entry(
-    *, source: str, scope: str, budget: int, digest: str, tokens: int, files: tuple[str, ...], tripped: bool = False
-) -> dict[str, object]:
+    *, source: str, scope: str, budget: int, digest: str, tokens: int, files: Sequence[tuple[str, str]],
+    tripped: bool = False, done: bool = False,
+) -> dict[str, object]:  # fmt: skip
     """The line that a session start leaves: `source` other than resume, or another scope, begins an epoch."""
     return {"e": "start", "source": source, "scope": scope, "budget": budget, "digest": digest, "tokens": tokens,
-            "files": list(files), "tripped": tripped}  # fmt: skip
+            "files": [list(file) for file in files], "tripped": tripped, "done": done}  # fmt: skip
+
+
+def message_entry(
+    *, digest: str, tokens: int, files: Sequence[tuple[str, str]], tripped: bool, done: bool, inputs: str
+) -> dict[str, object]:
+    """The line that a message leaves; `inputs` names the settings and session key under which it holds."""
+    return {"e": "message", "digest": digest, "tokens": tokens, "files": [list(file) for file in files],
+            "tripped": tripped, "done": done, "inputs": inputs}  # fmt: skip
 
 
 def fold(lines: bytes) -> Epoch:
@@ -71,13 +83,19 @@ def _apply(epoch: Epoch, entry: Mapping[str, object]) -> Epoch:
         epoch = Epoch(scope=scope, budget=_count(entry.get("budget")), begun=True)
     digest, tokens = str(entry.get("digest", "")), _count(entry.get("tokens"))
     if digest and digest not in epoch.sent:
-        files = entry.get("files")
-        names = tuple(str(name) for name in files) if isinstance(files, list) else ()
+        known = {path for path, _ in epoch.files}
+        files = tuple(file for file in _files(entry.get("files")) if file[0] not in known)
         epoch = replace(
-            epoch, spent=epoch.spent + tokens, sent={**epoch.sent, digest: tokens},
-            files=epoch.files + tuple(name for name in names if name not in epoch.files),
-        )  # fmt: skip
-    return replace(epoch, tripped=True) if entry.get("tripped") is True else epoch
+            epoch, spent=epoch.spent + tokens, sent={**epoch.sent, digest: tokens}, files=epoch.files + files
+        )
+    return replace(
+        epoch, tripped=epoch.tripped or entry.get("tripped") is True, done=epoch.done or entry.get("done") is True
+    )
+
+
+def _files(value: object) -> list[tuple[str, str]]:
+    pairs = value if isinstance(value, list) else []
+    return [(str(pair[0]), str(pair[1])) for pair in pairs if isinstance(pair, list) and len(pair) == 2]
 
 
 def _count(value: object) -> int:

@@ -227,7 +227,7 @@ def _holds(scope: Scope | None, name: str, path: str, right: str, *, folded: boo
         return False
     if scope.kind is ScopeKind.DM:
         return bool(getattr(row, f"dm_{right}"))
-    return row.owner is Owner.GROUP and in_group(name, path) and bool(getattr(row, f"group_{right}"))
+    return in_group(name, path) and bool(getattr(row, f"group_{right}"))
 
 
 def _row(path: str, *, folded: bool) -> Ownership | None:

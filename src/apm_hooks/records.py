@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import date
 from enum import StrEnum
 
 
@@ -55,6 +56,7 @@ class Limits:
     dm_budget_tokens: int = 8_000
     budget_ceiling_tokens: int = 1_000_000
     p_file_share: float = 0.7
+    seam_tokens: int = 8
     routes: int = 2_000
     lock_seconds: float = 5.0
     hook_seconds: float = 8.0
@@ -133,6 +135,7 @@ class HostEvent:
     `session_key` is None where the host names no conversation, and empty where it names an empty one: the two
     differ (protocol, section 3). `single_user` is true for hosts that have no chats (a coding CLI).
     `is_group` is the host's own word on the turn, if it has one. `sender` is the turn's peer on a channel.
+    `message_events` is false for a host that tells us of no messages.
     """
 
     host: str
@@ -144,6 +147,7 @@ class HostEvent:
     sender: str | None = None
     subagent: bool = False
     message: str = ""
+    message_events: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,12 +245,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Injection:
-    """What the model receives: `text` is final, `tokens` its exact count; empty text means nothing is injected."""
+    """What the model receives: `text` is final, `tokens` its exact count; empty text means nothing is injected.
+
+    `digest` names the text in the ledger; `files` are (path, layer) of what it holds.
+    """
 
     text: str = ""
     tokens: int = 0
     digest: str = ""
-    files: tuple[str, ...] = ()
+    files: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +261,8 @@ class Loaded:
     """The loader's answer with its own trace.
 
     `warning` is one line for the host's user, without memory content. `inputs` are the workspace-relative paths it
-    looked at; `tripped`: the budget ran out, so that nothing more is loaded in this epoch.
+    looked at; `tripped`: the budget ran out, so that nothing more is loaded in this epoch; `done`: automatic loading
+    by messages is over for this epoch. `day` is the calendar day that the answer depends on, if it does.
     """
 
     decision: ScopeDecision
@@ -264,3 +272,5 @@ class Loaded:
     warning: str = ""
     inputs: tuple[str, ...] = ()
     tripped: bool = False
+    done: bool = False
+    day: date | None = None

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, tzinfo
-from typing import TYPE_CHECKING
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import time as clock_time
 
 from apm_hooks import fastlane, ledger, texts
 from apm_hooks.errors import ApmError
 from apm_hooks.files import read_text
 from apm_hooks.flushstate import DM_STATE, last_flush_line
 from apm_hooks.index import parse_index
+from apm_hooks.ledger import Epoch
 from apm_hooks.log import write_log
 from apm_hooks.places import Places, places
 from apm_hooks.protocol import dm, group
@@ -28,15 +29,11 @@ from apm_hooks.records import (
     Scope,
     ScopeDecision,
     Source,
-    Step,
 )
 from apm_hooks.scope import decide_scope
 from apm_hooks.session import parse_session_key
 from apm_hooks.tokens import CountCache, TokenCounter, load_counter
 from apm_hooks.workspace import Workspace, open_workspace
-
-if TYPE_CHECKING:
-    from apm_hooks.ledger import Epoch
 
 
 class Runtime:
@@ -53,6 +50,7 @@ class Runtime:
         self.workspace: Workspace = open_workspace(root, self.where, env)
         self.limits = limits
         self._clock = clock
+        self._env = env
         self._counter: CountCache | None = None
         self._estimated = ""
 
@@ -68,6 +66,10 @@ class Runtime:
             self._estimated = counter.warning
             self._counter = CountCache(counter)
         return self._counter
+
+    def count(self, text: str) -> int:
+        """Tokens of `text`. A message that loads nothing counts nothing, and so loads no tokenizer."""
+        return self.counter(text)
 
     def decide(self, event: HostEvent) -> ScopeDecision:
         """Whose memory the event's session may touch, and why (protocol, section 3)."""
@@ -90,66 +92,118 @@ class Runtime:
         if event.subagent:
             return Loaded(decision, Injection())
         name = fastlane.session_name(event.host, event.session_id, event.session_key)
-        epoch = self._continued(name, event, decision)
-        loaded = self._load(decision, event, caps, budget_spent=0, switched=_switched(epoch, decision))
-        if epoch.begun and loaded.injection.digest not in epoch.sent and not _switched(epoch, decision):
+        epoch = self._epoch(name, decision) if event.source is Source.RESUME else Epoch()
+        switched = _switched(epoch, decision)
+        loaded = self._start(decision, event, caps, switched=switched)
+        if epoch.begun and not switched and loaded.injection.digest not in epoch.sent:
             # The context already holds other text of ours: the new one must fit beside it.
-            loaded = self._load(decision, event, caps, budget_spent=epoch.spent)
-        self._record(name, event, loaded)
+            loaded = self._start(decision, event, caps, spent=epoch.spent)
+        self._record(name, decision, loaded, self.ledger_entry(event, loaded))
         return loaded
 
-    def explain(self, event: HostEvent, *, caps: Sequence[Bound] = ()) -> Loaded:
-        """What `session_start` would do for this event in a fresh epoch, without recording anything."""
-        return self._load(self.decide(event), event, caps, budget_spent=0)
+    def message_received(self, event: HostEvent, *, caps: Sequence[Bound] = ()) -> Loaded:
+        """A user's message: load the one file that it routes to, unless the epoch has done so (protocol, sections 5
+        and 6). A session that we have not seen start, or that moved to another scope, starts here."""
+        decision = self.decide(event)
+        if event.subagent:
+            return Loaded(decision, Injection())
+        name = fastlane.session_name(event.host, event.session_id, event.session_key)
+        epoch = self._epoch(name, decision)
+        if not epoch.begun or _switched(epoch, decision) or epoch.scope != _scope_text(decision.scope):
+            started = self._start(decision, event, caps, switched=_switched(epoch, decision), message=event.message)
+            self._record(name, decision, started, self.ledger_entry(event, started, source=ledger.SWITCH))
+            return started
+        loaded = self._message(decision, event, caps, epoch)
+        if loaded.injection.text or loaded.done:
+            injection = loaded.injection
+            entry = ledger.message_entry(
+                digest=injection.digest, tokens=injection.tokens, files=injection.files, tripped=loaded.tripped,
+                done=loaded.done, inputs=self.settings_stamp(event),
+            )  # fmt: skip
+            self._record(name, decision, loaded, entry)
+        return loaded
+
+    def explain(self, event: HostEvent, *, caps: Sequence[Bound] = ()) -> tuple[Loaded, Loaded | None]:
+        """What a session start, and then the event's message if it has one, would do in a fresh epoch; nothing is
+        recorded."""
+        decision = self.decide(event)
+        started = self._start(decision, event, caps)
+        if decision.scope is None or not event.message.strip():
+            return started, None
+        entry = self.ledger_entry(event, started)
+        return started, self._message(decision, event, caps, ledger.fold(ledger.encode(entry)))
 
     def route(self, scope: Scope | None, message: str) -> RouteMatch | None:
         """The row of the scope's routing table that `message` matches, whatever is loaded already; None for none."""
         if scope is None or not message.strip():
             return None
-        from apm_hooks.routing import route_message
-
         found = read_text(self.root, scope.index_path, limits=self.limits)
-        return route_message(message, parse_index(found.text, scope).routes) if found else None
+        return group.best_route(message, parse_index(found.text, scope), set()) if found else None
 
     def is_owner(self, event: HostEvent) -> bool:
         """True where the event's session is the owner's: what concerns the whole workspace may be shown there."""
         return self.decide(event).scope == DM
 
-    def _continued(self, name: str, event: HostEvent, decision: ScopeDecision) -> Epoch:
-        """The epoch that this start continues; one that has not begun where it begins its own."""
-        if event.source is not Source.RESUME:
-            return ledger.Epoch()
+    def settings_stamp(self, event: HostEvent) -> str:
+        """What names the settings and the session key that a decision about `event` rests on."""
+        return fastlane.settings_stamp(self._env, self.root, event.session_key)
+
+    def _epoch(self, name: str, decision: ScopeDecision) -> Epoch:
+        """The session's epoch so far; one that has not begun where there is none or it cannot be read."""
         try:
             return ledger.read_epoch(self.root, name)
         except ApmError as error:
             self._log("ledger-unreadable", decision, str(error))
-            return ledger.Epoch()
+            return Epoch()
 
-    def _load(
-        self, decision: ScopeDecision, event: HostEvent, caps: Sequence[Bound], *, budget_spent: int,
-        switched: bool = False,
+    def _start(
+        self, decision: ScopeDecision, event: HostEvent, caps: Sequence[Bound], *, spent: int = 0,
+        switched: bool = False, message: str = "",
     ) -> Loaded:  # fmt: skip
-        scope = decision.scope
-        budget = self.limits.dm_budget_tokens if scope in (DM, None) else self.limits.group_budget_tokens
-        loading = Loading(self.root, scope, self.counter, budget, caps, budget_spent, self.limits)
+        scope, day = decision.scope, None
+        loading = self._loading(scope, caps, spent)
         if switched:
             loading.say("scope", texts.SCOPE_SWITCHED)
+        done = False
         if scope is None:
-            loading.steps.append(Step("0 map", "", "refused", decision.code))
+            loading.note("0 map", "", "refused", decision.code)
             loading.say("0 map", texts.NO_MEMORY)
         elif scope == DM:
-            dm.load_start(loading, lambda: last_flush_line(self.root, self.zone()))
+            day = self.today()
+            dm.load_start(
+                loading, day, lambda: last_flush_line(self.root, self.zone()), message_events=event.message_events
+            )
             loading.inputs.append(DM_STATE)
         else:
             group.load_start(loading, scope, parse_session_key(event.session_key or "").id)
+        if scope is not None and message.strip() and loading.files():
+            done = _route(loading, scope, message, loading.files())
+        return self._loaded(decision, loading, done=done, day=day)
+
+    def _message(self, decision: ScopeDecision, event: HostEvent, caps: Sequence[Bound], epoch: Epoch) -> Loaded:
+        scope = decision.scope
+        loading = self._loading(scope, caps, epoch.spent)
+        if scope is None:
+            return Loaded(decision, Injection())
+        loading.budget = epoch.budget
+        if epoch.done or epoch.tripped:
+            loading.note("2 match", "", "skipped", texts.SKIP_DONE)
+            return self._loaded(decision, loading, done=True)
+        return self._loaded(decision, loading, done=_route(loading, scope, event.message, epoch.files))
+
+    def _loading(self, scope: Scope | None, caps: Sequence[Bound], spent: int) -> Loading:
+        budget = self.limits.dm_budget_tokens if scope == DM else self.limits.group_budget_tokens
+        return Loading(self.root, scope, self.count, budget, caps, spent, self.limits)
+
+    def _loaded(self, decision: ScopeDecision, loading: Loading, *, done: bool, day: date | None = None) -> Loaded:
+        injection = loading.injection()
         return Loaded(
-            decision, loading.injection(), tuple(loading.steps), loading.budget,
+            decision, injection, tuple(loading.steps), loading.budget,
             warning=texts.ESTIMATE_WARNING.format(warning=self._estimated) if self._estimated else "",
-            inputs=tuple(loading.inputs), tripped=loading.tripped,
+            inputs=tuple(loading.inputs), tripped=loading.tripped, done=done or loading.tripped, day=day,
         )  # fmt: skip
 
-    def _record(self, name: str, event: HostEvent, loaded: Loaded) -> None:
-        decision = loaded.decision
+    def _record(self, name: str, decision: ScopeDecision, loaded: Loaded, entry: Mapping[str, object]) -> None:
         if decision.scope is None:
             self._log(decision.code, decision, f"{decision.detail}. {decision.remedy}".strip())
         for step in loaded.steps:
@@ -158,17 +212,30 @@ class Runtime:
         for problem in self.workspace.problems:
             self._log(problem.code, decision, str(problem))
         try:
-            ledger.append(self.root, name, self.ledger_entry(event, loaded))
+            ledger.append(self.root, name, entry)
         except ApmError as error:
             self._log("ledger-unwritable", decision, str(error))
 
-    def ledger_entry(self, event: HostEvent, loaded: Loaded) -> dict[str, object]:
+    def ledger_entry(self, event: HostEvent, loaded: Loaded, *, source: str = "") -> dict[str, object]:
         """The ledger's line for a session start: the fast lane appends the same bytes."""
         return ledger.start_entry(
-            source=event.source.value, scope=_scope_text(loaded.decision.scope), budget=loaded.budget_tokens,
+            source=source or event.source.value, scope=_scope_text(loaded.decision.scope), budget=loaded.budget_tokens,
             digest=loaded.injection.digest, tokens=loaded.injection.tokens, files=loaded.injection.files,
-            tripped=loaded.tripped,
+            tripped=loaded.tripped, done=loaded.done,
         )  # fmt: skip
+
+    def today(self) -> date:
+        """The calendar day in the workspace's time zone."""
+        return datetime.fromtimestamp(self._clock(), self.zone()).date()
+
+    def bounds_of(self, day: date | None) -> tuple[float, float]:
+        """When an answer that depends on `day` begins and ceases to hold, in seconds since 1970; without a day it holds
+        for as long as seconds are counted."""
+        if day is None:
+            return 0.0, 1e12
+        begins, ends = (datetime.combine(each, clock_time.min) for each in (day, day + timedelta(days=1)))
+        zone = self.zone()
+        return begins.replace(tzinfo=zone).timestamp(), ends.replace(tzinfo=zone).timestamp()
 
     def zone(self) -> tzinfo | None:
         """The workspace's time zone; None means the machine's."""
@@ -182,6 +249,13 @@ class Runtime:
     def _log(self, code: str, decision: ScopeDecision, text: str) -> None:
         when = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds")
         write_log(self.root, {"when": when, "code": code, "scope": _scope_text(decision.scope), "text": text})
+
+
+def _route(loading: Loading, scope: Scope, message: str, loaded: Sequence[tuple[str, str]]) -> bool:
+    """Load what `message` routes to; True where automatic loading is done for the epoch."""
+    if scope == DM:
+        return dm.load_message(loading, message, loaded)
+    return group.load_message(loading, scope, message, loaded)
 
 
 def _scope_text(scope: Scope | None) -> str:

@@ -15,23 +15,9 @@ _GROUP = frozenset({"group", "channel"})
 _CHAT = _DIRECT | _GROUP
 _SUFFIX = frozenset({"thread", "topic"})
 
-# First words with a meaning of their own: none of them is a channel, whatever follows.
-_RESERVED = (
-    _CHAT
-    | _SUFFIX
-    | {
-        "agent",
-        "main",
-        "subagent",
-        "cron",
-        "acp",
-        "hook",
-        "internal-session-effects",
-        "explicit",
-        "dashboard",
-    }
-    | {"boot", "global", "unknown", "slash", "session", "heartbeat"}
-)
+# Further first words with a meaning of their own: none of them is a channel, whatever follows.
+_RESERVED = _SUFFIX | {"agent", "acp", "hook", "internal-session-effects", "explicit", "dashboard", "boot"}
+_RESERVED |= {"global", "unknown", "slash", "session", "heartbeat"}
 # `<channel>:slash:<user>` is a native command, and a suffix word is no account.
 _NO_ACCOUNT = _SUFFIX | {"slash"}
 
@@ -144,7 +130,7 @@ def _chat_place(tokens: list[str], words: list[str]) -> int | None:
         return None
     if place == 0:
         return 0 if direct else None
-    known = words[0] not in _RESERVED and (place == 1 or words[1] not in _NO_ACCOUNT)
+    known = words[0] not in _RESERVED and words[1] not in _NO_ACCOUNT
     return place if known and all(map(is_word, tokens[:place])) else None
 
 

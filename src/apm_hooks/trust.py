@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from apm_hooks.errors import SettingsError
+from apm_hooks.errors import MemoryFileError, SettingsError
 from apm_hooks.files import read_bytes, replace_bytes
 from apm_hooks.locking import locked
 from apm_hooks.places import TRUSTED, Places, is_private, private_directory
@@ -81,7 +81,10 @@ def _entries(where: Places) -> dict[str, dict[str, object]]:
     shown = os.path.join(where.config, TRUST_FILE)
     if not os.path.isdir(where.config):
         return {}
-    found = read_bytes(where.config, TRUST_FILE, limit=LIMITS.settings_bytes)
+    try:
+        found = read_bytes(where.config, TRUST_FILE, limit=LIMITS.settings_bytes)
+    except MemoryFileError as error:
+        raise SettingsError(error.cause, file=shown, remedy=error.remedy) from error
     if found is None:
         return {}
     if not (is_private(os.stat(where.config)) and is_private(os.stat(shown))):

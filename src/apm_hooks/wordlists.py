@@ -12,33 +12,30 @@ CYRILLIC_LANGUAGES = ("ru",)
 
 MARKERS = {
     "en": """
-        i at by if an
-        the of to and is are was were with for what how this that these those you your it its they their
-        there have has had does did can could should would will not from which who whom where when why been
-        being our we my some any every each because about into than then please let's isn't don't doesn't
-        i'm i've it's we're
+        i at by if an the of to and is are was were with for what how this that these those you your it its
+        they their there have has had does did can could should would will not from which who whom where
+        when why been being our we my some any every each because about into than then please let's isn't
+        don't doesn't i'm i've it's we're
     """,
     "de": """
-        die fehlt geht macht braucht steht liegt sagt kommt heute gestern wegen neue neuen alle am
-        der das und nicht ist sind ein eine einen einem einer eines für mit auf wie wird werden wurde
-        wurden haben hatte ich wir ihr sie uns euch mich dich sich auch noch schon aber oder wenn weil dass
-        bei beim nach vom von zum zur über unter kein keine keinen mein meine dein unser unsere diese
-        dieser dieses diesen welche welcher welches können muss müssen soll sollte kann gibt hier dort wer
-        wen wem jemand bitte im dem zu aus
+        die fehlt geht macht braucht steht liegt sagt kommt heute gestern wegen neue neuen alle am der das
+        und nicht ist sind ein eine einen einem einer eines für mit auf wie wird werden wurde wurden haben
+        hatte ich wir ihr sie uns euch mich dich sich auch noch schon aber oder wenn weil dass bei beim
+        nach vom von zum zur über unter kein keine keinen mein meine dein unser unsere diese dieser dieses
+        diesen welche welcher welches können muss müssen soll sollte kann gibt hier dort wer wen wem jemand
+        bitte im dem zu aus
     """,
     "es": """
-        de la un en se
-        el los las una unos unas del con por para que qué está están es son como cómo cuándo dónde quién
-        quiénes cuál cuáles hay pero porque también muy más sobre hasta desde donde nos nosotros vosotros
-        ellos ellas mi mis tu tus su sus este esta estos estas eso esto algo alguien ha han he hemos tengo
-        tiene tenemos puede puedo fue ser y al lo
+        de la un en se el los las una unos unas del con por para que qué está están es son como cómo cuándo
+        dónde quién quiénes cuál cuáles hay pero porque también muy más sobre hasta desde donde nos
+        nosotros vosotros ellos ellas mi mis tu tus su sus este esta estos estas eso esto algo alguien ha
+        han he hemos tengo tiene tenemos puede puedo fue ser y al lo
     """,
     "fr": """
-        de la un en se
-        le les des une du dans avec est sont été et ou où qui que quoi quel quelle quels quelles pourquoi
-        quand combien ne pas nous vous ils elles je tu il elle mon ma mes ton ta tes notre nos votre vos
-        leur leurs ce cette ces cet sur sous chez aux au mais donc car très aussi avoir être fait faire
-        peut peux doit faut y à ça c'est qu'on quelqu'un
+        de la un en se le les des une du dans avec est sont été et ou où qui que quoi quel quelle quels
+        quelles pourquoi quand combien ne pas nous vous ils elles je tu il elle mon ma mes ton ta tes notre
+        nos votre vos leur leurs ce cette ces cet sur sous chez aux au mais donc car très aussi avoir être
+        fait faire peut peux doit faut y à ça c'est qu'on quelqu'un
     """,
 }
 
@@ -70,6 +67,7 @@ STOP = {
         currently especially exactly finally recently usually else's don't didn't doesn't isn't
     """,
     "de": """
+        kennt kennen kenne kennst denkt denken denke glaubt glaube glauben findet meint
         der die das den dem des ein eine einen einem einer eines und oder aber denn sondern doch auch nicht
         kein keine keinen keinem keiner nur noch schon mal immer nie wieder sehr so zu zum zur zurück als
         wie wenn weil dass daß ob damit dann da dort hier her hin nun jetzt bald gleich eben etwa fast ganz
@@ -93,6 +91,7 @@ STOP = {
         darum darunter dazu hat's gibt's
     """,
     "es": """
+        conoce conocen conoces conozco conocer cree crees creo piensa piensas gusta gustan
         el la los las un una unos unas lo al del de y e o u pero sino ni que qué si sí no nunca siempre ya
         aún todavía también tampoco muy más menos mucho mucha muchos muchas poco poca pocos pocas algo
         alguien algún alguna algunos algunas nada nadie ningún ninguna todo toda todos todas cada otro otra
@@ -113,6 +112,8 @@ STOP = {
         mientras aunque pues vez veces falta faltan
     """,
     "fr": """
+        connaît connais connaissez connaître connaissent connu sait-on
+        pense pensez penses crois croyez aime aimez
         le la les l un une des du de d et ou où mais donc or ni car que qu qui quoi dont quel quelle quels
         quelles si oui non ne n pas plus moins jamais toujours déjà encore aussi très trop peu beaucoup
         assez bien mal tout toute tous toutes chaque autre autres même mêmes tel telle quelque quelques
@@ -132,27 +133,27 @@ STOP = {
         lors lorsque puisque fois svp plaît
     """,
     "ru": """
-        этой этим этими этому эту тех тем теми тою той том тому тою мои моим моей моих своей своим своих своему нашей нашу
-        нашим наших нашем вашей вашу ваших вашего одной одного одну одном других другого другой другом каждый каждая каждую
-        каждое каждого весь вся всю всё всем всеми самого самой кем чем которую которым котором которыми будто какую каких
-        какому каком чьи ими него неё ними
-        и в во не что он на я с со как а то все всё она так его но да ты к у же вы за бы по только ее её
-        мне было вот от меня еще ещё нет о об из ему теперь когда даже ну вдруг ли если уже или ни быть был
-        него до вас нибудь опять уж вам ведь там потом себя ничего ей может они тут где есть надо ней для
-        мы тебя их чем была сам чтоб чтобы без будто чего раз тоже себе под будет ж тогда кто этот того
-        потому этого какой какая какое какие каким какую совсем ним здесь этом один одна одно почти мой моя
-        мое мои моего тем нее неё сейчас были куда зачем всех никогда можно при наконец два две три четыре
-        пять другой другая другие хоть после над больше тот через эти эта это эту нас про всего них много
-        разве сказал сказала сказали свой своя свои своего перед иногда лучше чуть том нельзя такой такая
-        такие им более всегда конечно всю между наш наша наше наши нашего нам вами нами ваш ваша ваши твой
-        твоя которая который которые которое которого которой очень пока просто почему откуда сколько зато
-        также хотя пожалуйста нужно нужен нужна нужны хочу хочет хотим хотят могу можем могут можете должен
-        должна должны буду будем будут делать сделать сделал сделали делает идет идёт пришел пришёл пришла
-        пришли дай дайте давай давайте кого кому кем ком чему чей чья чье первый первая второй вторая
-        последний последняя следующий следующая сегодня завтра вчера утром вечером днем днём ночью снова
-        быстро хорошо плохо хороший новый новая новое новые старый старая старые большой маленький самый
-        самая именно вообще наверное возможно насчет насчёт около кроме вместо против среди ради однако
-        поэтому итак значит кажется сразу скоро давно
+        знает знаете знаешь знаю знать знают думает думаете думаю думать нравится любит считает
+        этой этим этими этому эту тех тем теми тою той том тому мои моим моей моих своей своим своих своему
+        нашей нашу нашим наших нашем вашей вашу ваших вашего одной одного одну одном других другого другой
+        другом каждый каждая каждую каждое каждого весь вся всю всё всем всеми самого самой кем чем которую
+        которым котором которыми будто какую каких какому каком чьи ими него неё ними и в во не что он на я
+        с со как а то все она так его но да ты к у же вы за бы по только ее её мне было вот от меня еще ещё
+        нет о об из ему теперь когда даже ну вдруг ли если уже или ни быть был до вас нибудь опять уж вам
+        ведь там потом себя ничего ей может они тут где есть надо ней для мы тебя их была сам чтоб чтобы
+        без чего раз тоже себе под будет ж тогда кто этот того потому этого какой какая какое какие каким
+        совсем ним здесь этом один одна одно почти мой моя мое моего нее сейчас были куда зачем всех
+        никогда можно при наконец два две три четыре пять другая другие хоть после над больше тот через эти
+        эта это нас про всего них много разве сказал сказала сказали свой своя свои своего перед иногда
+        лучше чуть нельзя такой такая такие им более всегда конечно между наш наша наше наши нашего нам
+        вами нами ваш ваша ваши твой твоя которая который которые которое которого которой очень пока
+        просто почему откуда сколько зато также хотя пожалуйста нужно нужен нужна нужны хочу хочет хотим
+        хотят могу можем могут можете должен должна должны буду будем будут делать сделать сделал сделали
+        делает идет идёт пришел пришёл пришла пришли дай дайте давай давайте кого кому ком чему чей чья чье
+        первый первая второй вторая последний последняя следующий следующая сегодня завтра вчера утром
+        вечером днем днём ночью снова быстро хорошо плохо хороший новый новая новое новые старый старая
+        старые большой маленький самый самая именно вообще наверное возможно насчет насчёт около кроме
+        вместо против среди ради однако поэтому итак значит кажется сразу скоро давно
     """,
 }
 
@@ -185,19 +186,19 @@ STOP_HAN = """
 """
 
 STOP_HANGUL = """
-    나는 나도 내가 너는 저는 제가 저도 그는 것이 것은 것을 것도 것만 수가 수는 수도 때는 때도 때에 게요 거예요 건가요 분이 분은 분들
-    이 그 저 것 거 수 등 및 또 또는 그리고 그런데 그래서 하지만 그러나 그러면 만약 왜 어떻게 무엇 뭐 뭘
-    뭔가 어디 언제 누구 누가 어느 어떤 무슨 몇 얼마나 나 너 저희 우리 제 내 네 여러분 모두 다 좀 더 덜 아주
-    매우 너무 정말 진짜 많이 조금 거의 이미 아직 다시 계속 항상 자주 가끔 지금 현재 오늘 내일 어제 모레
-    아침 저녁 오전 오후 이번 다음 지난 올해 작년 내년 주말 주 달 년 일 월 시 분 때 동안 전 후 위 아래 안 밖
-    앞 뒤 옆 여기 거기 저기 이런 그런 저런 이것 그것 이거 그거 저거 위한 위해 대한 대해 관한 관련 통해 따라
-    같은 같이 함께 혼자 모든 각 한 두 세 번 개 명 곳 쪽 데 게 줄 만큼 정도 때문 경우 있다 없다 있는 없는
-    있나 없나 있어 없어 있어요 없어요 있나요 없나요 있습니다 없습니다 하다 하는 할 해 해요 했다 했어 했어요
-    합니다 했습니다 하고 하면 하기 해서 해도 하지 해야 되다 되는 될 된 돼 돼요 됐다 됐어요 됩니다 됐습니다
-    되고 되면 되나요 될까요 주세요 주시면 줘 주다 좋다 싶다 싶어요 싶은 보다 봐 봐요 보고 본 알다 알려
-    알려주세요 모르다 모르겠어요 이다 입니다 이에요 예요 인가요 인데 이고 아니다 아니 아니요 안돼요 않다
-    않는 않아요 못 가다 가는 가요 갔다 오다 오는 와요 왔다 왔어요 나다 나는 났다 났어요 말 말하다 말씀 가지
-    가진 새 새로 좋은 나쁜 큰 작은 많은 적은 오래된 첫 마지막
+    나는 나도 내가 너는 저는 제가 저도 그는 것이 것은 것을 것도 것만 수가 수는 수도 때는 때도 때에 게요
+    거예요 건가요 분이 분은 분들 이 그 저 것 거 수 등 및 또 또는 그리고 그런데 그래서 하지만 그러나 그러면
+    만약 왜 어떻게 무엇 뭐 뭘 뭔가 어디 언제 누구 누가 어느 어떤 무슨 몇 얼마나 나 너 저희 우리 제 내 네
+    여러분 모두 다 좀 더 덜 아주 매우 너무 정말 진짜 많이 조금 거의 이미 아직 다시 계속 항상 자주 가끔 지금
+    현재 오늘 내일 어제 모레 아침 저녁 오전 오후 이번 다음 지난 올해 작년 내년 주말 주 달 년 일 월 시 분 때
+    동안 전 후 위 아래 안 밖 앞 뒤 옆 여기 거기 저기 이런 그런 저런 이것 그것 이거 그거 저거 위한 위해 대한
+    대해 관한 관련 통해 따라 같은 같이 함께 혼자 모든 각 한 두 세 번 개 명 곳 쪽 데 게 줄 만큼 정도 때문
+    경우 있다 없다 있는 없는 있나 없나 있어 없어 있어요 없어요 있나요 없나요 있습니다 없습니다 하다 하는 할
+    해 해요 했다 했어 했어요 합니다 했습니다 하고 하면 하기 해서 해도 하지 해야 되다 되는 될 된 돼 돼요
+    됐다 됐어요 됩니다 됐습니다 되고 되면 되나요 될까요 주세요 주시면 줘 주다 좋다 싶다 싶어요 싶은 보다 봐
+    봐요 보고 본 알다 알려 알려주세요 모르다 모르겠어요 이다 입니다 이에요 예요 인가요 인데 이고 아니다
+    아니 아니요 안돼요 않다 않는 않아요 못 가다 가는 가요 갔다 오다 오는 와요 왔다 왔어요 나다 났다 났어요
+    말 말하다 말씀 가지 가진 새 새로 좋은 나쁜 큰 작은 많은 적은 오래된 첫 마지막
 """
 
 PARTICLES = """

@@ -1,17 +1,21 @@
 """Text → words (protocol, section 5, step 2): width and case folded, any script, identifiers taken apart.
 
-Pure and linear in the text's length. Scripts without spaces stay in runs: Han with hiragana, katakana apart; all other
-letters and digits form words.
+Pure and linear in the text's length. Scripts without spaces stay in runs: Han with hiragana, katakana
+apart; all other letters and digits form words. A word longer than `WORD_CHARS` is no word (an encoded
+text): its head stands for it.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import unicodedata
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 
 JOINERS = "-_.'’‐‑·"
+SIGNS = {"++": 3, "#": 1}
+WORD_CHARS = 80
 
 
 class Kind(StrEnum):
@@ -23,13 +27,25 @@ class Kind(StrEnum):
     HAN = "han"
 
 
+class Class(IntEnum):
+    """What a word can say, from nothing to a topic; `words_generic` says what the middle ones mean."""
+
+    STOP = 0
+    CHAT = 1
+    VOID = 2
+    COMMON = 3
+    LIGHT = 4
+    CONTENT = 5
+
+
 @dataclass(frozen=True, slots=True)
 class Word:
     """One word of a text, or one run of a script without spaces.
 
-    `raw` is the text as written (NFKC), `text` its casefolded form, `plain` that without Latin accents. `at` is its place
-    in the text, counted in words (a run counts half its characters). `whole` is the plain form of the compound that it was
-    taken from (`preedit` for the `edit` of `pre-edit`), or empty.
+    `raw` is the text as written (NFKC), `text` its casefolded form, `plain` that without Latin accents and
+    katakana's long vowel marks. `at` is its place in the text, counted in words (a run counts half its
+    characters). `whole` is the plain form of the compound that it was taken from (`preedit` for the `edit`
+    of `pre-edit`), or empty.
     """
 
     raw: str
@@ -41,7 +57,7 @@ class Word:
 
 
 def fold(text: str) -> str:
-    """`text` casefolded and without the accents of Latin letters; `ё` becomes `е`. Other scripts keep their marks."""
+    """`text` casefolded, without the accents of Latin letters, `е` for `ё`. Other scripts keep their marks."""
     text = text.casefold()
     if text.isascii():
         return text
@@ -54,6 +70,11 @@ def fold(text: str) -> str:
         elif not "\u0300" <= char <= "\u036f":
             out.append(char)
     return "".join(out)
+
+
+def without_long_vowels(kana: str) -> str:
+    """A katakana word without prolonged sound marks: they come and go (`サーバー`, `サーバ`)."""
+    return kana.replace("ー", "") or kana
 
 
 def kind_of(char: str) -> Kind | None:
@@ -87,8 +108,8 @@ def is_core(char: str) -> bool:
 def words_of(text: str) -> tuple[Word, ...]:
     """The words of `text` in order; punctuation, symbols and emoji are dropped.
 
-    `snake_case`, `camelCase` and hyphenated words give their parts, each of which knows the whole; `c++`, `c#`,
-    `v1.2` and `4.2` stay whole.
+    `snake_case`, `camelCase` and hyphenated words give their parts, each of which knows the whole; `c++`,
+    `c#`, `v1.2` and `4.2` stay whole.
     """
     text = unicodedata.normalize("NFKC", text)
     out: list[Word] = []
@@ -98,55 +119,51 @@ def words_of(text: str) -> tuple[Word, ...]:
             parts = [piece for part in group for piece in _humps(part)]
             whole = fold("".join(group)) if len(parts) > 1 else ""
             for part in parts:
-                out.append(Word(part, part.casefold(), fold(part), kind, at, whole))
+                short = part[:WORD_CHARS]
+                out.append(Word(short, short.casefold(), fold(short), kind, at, whole))
                 at += 1
             continue
-        run = group[0]
-        plain = run.rstrip("ー") or run if kind is Kind.KANA else run
+        run = group[0] if kind is Kind.HAN else group[0][:WORD_CHARS]
+        plain = without_long_vowels(run) if kind is Kind.KANA else run
         out.append(Word(run, run, plain, kind, at))
         at += (len(run) + 1) // 2 if kind is Kind.HAN else 1
     return tuple(out)
 
 
 def _groups(text: str) -> list[tuple[Kind, list[str]]]:
+    """Runs of one script; a word that joiners hold together is one group of several parts."""
+    kinds = {char: kind_of(char) for char in set(text)}
+    runs = [(kind, "".join(run)) for kind, run in itertools.groupby(text, kinds.__getitem__)]
     groups: list[tuple[Kind, list[str]]] = []
-    start, size = 0, len(text)
-    while start < size:
-        kind = kind_of(text[start])
+    joiner = ""
+    for place, (kind, run) in enumerate(runs):
+        before = groups[-1] if groups else None
         if kind is None:
-            start += 1
+            joiner = run if len(run) == 1 and run in JOINERS else ""
+            if before and before[0] is Kind.WORD and (run not in SIGNS or place + 1 == len(runs)):
+                before[1][-1] += _sign(before[1][-1], run)
             continue
-        end = _end_of_run(text, start, kind)
-        if kind is not Kind.WORD:
-            groups.append((kind, [text[start:end]]))
-            start = end
-            continue
-        parts = [text[start:end]]
-        while end + 1 < size and text[end] in JOINERS and kind_of(text[end + 1]) is Kind.WORD:
-            joiner, start = text[end], end + 1
-            end = _end_of_run(text, start, kind)
-            part = text[start:end]
-            if joiner == "." and part[0].isdigit() and parts[-1][-1].isdigit():
-                parts[-1] += joiner + part
+        joins = before is not None and kind is Kind.WORD is before[0] and joiner and place > 1
+        if joins and before:
+            if joiner == "." and run[0].isdigit() and before[1][-1][-1].isdigit():
+                before[1][-1] += joiner + run
             else:
-                parts.append(part)
-        for sign in ("++", "#"):
-            if text.startswith(sign, end) and parts[-1][-1].isalpha():
-                parts[-1] += sign
-                end += len(sign)
-        groups.append((kind, parts))
-        start = end
+                before[1].append(run)
+        elif before and kind is Kind.KANA and before[0] is Kind.HAN and run[0] == "ー" and runs[place - 1][0]:
+            lengthened = len(run) - len(run.lstrip("ー"))
+            before[1][-1] += run[:lengthened]
+            if run[lengthened:]:
+                groups.append((kind, [run[lengthened:]]))
+        else:
+            groups.append((kind, [run]))
+        joiner = ""
     return groups
 
 
-def _end_of_run(text: str, start: int, kind: Kind) -> int:
-    end = start + 1
-    while end < len(text):
-        other = kind_of(text[end])
-        if other is not kind and not (text[end] == "ー" and kind is Kind.HAN):
-            break
-        end += 1
-    return end
+def _sign(word: str, after: str) -> str:
+    """What belongs to a short name of letters although it is no letter: the rest of `c++` and `c#`."""
+    signs = (sign for sign, length in SIGNS.items() if after.startswith(sign) and len(word) <= length)
+    return next(signs, "") if word.isalpha() else ""
 
 
 def _humps(part: str) -> list[str]:
@@ -159,4 +176,4 @@ def _humps(part: str) -> list[str]:
         if here.isupper() and (before.islower() or (before.isupper() and after.islower())):
             cuts.append(place)
     cuts.append(len(part))
-    return [part[a:b] for a, b in zip(cuts, cuts[1:], strict=False) if b > a]
+    return [part[a:b] for a, b in itertools.pairwise(cuts) if b > a]

@@ -8,10 +8,11 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from apm_hooks import words_families
-from apm_hooks.words import Kind, Word, fold
-from apm_hooks.words_class import hangul_core, hangul_forms, is_cyrillic
-from apm_hooks.words_typos import is_typo
 from apm_hooks.wordlists import CYRILLIC_LANGUAGES, LATIN_LANGUAGES
+from apm_hooks.words import Kind, Word, fold, without_long_vowels
+from apm_hooks.words_class import is_cyrillic
+from apm_hooks.words_hangul import hangul_core, hangul_forms
+from apm_hooks.words_typos import SLIP, distance, is_typo, letters_mask
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,7 +21,24 @@ SNOWBALL = {"en": "english", "de": "german", "es": "spanish", "fr": "french", "r
 UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 GERMAN_ENDINGS = ("en", "er", "es", "em", "e", "n", "s")
 GERMAN_PREFIXES = frozenset(
-    "ver ent zer miss vor auf aus ein bei nach über uber unter um mit ueber wider wieder hinter durch los ber bet ges".split()
+    (
+        "ver",
+        "ent",
+        "zer",
+        "miss",
+        "vor",
+        "auf",
+        "aus",
+        "ein",
+        "bei",
+        "nach",
+        "uber",
+        "ueber",
+        "unter",
+        "mit",
+        "wider",
+    )
+    + ("wieder", "hinter", "durch", "los")
 )
 STEM = 3
 DERIVED = 5
@@ -41,7 +59,10 @@ STRENGTH = {How.SAME: 1.0, How.STEM: 0.96, How.PART: 0.8, How.TYPO: 0.75, How.BE
 
 
 def spellings(text: str) -> tuple[str, ...]:
-    """The plain spellings of a casefolded word: without accents, and with umlauts written out (`müll`: mull, muell)."""
+    """The plain spellings of a casefolded word.
+
+    Without accents, and with umlauts written out (`müll`: mull, muell).
+    """
     plain = fold(text)
     spelled = fold(text.translate(UMLAUTS))
     return (plain,) if spelled == plain else (plain, spelled)
@@ -52,25 +73,30 @@ def tail(plain: str) -> str:
     return german_base(plain)[-4:]
 
 
-def without_long_vowels(kana: str) -> str:
-    """A katakana word without prolonged sound marks: they come and go (`サーバー`, `サーバ`)."""
-    return kana.replace("ー", "") or kana
-
-
 @functools.cache
 def _families() -> dict[str, str]:
     lines = (line.split() for line in words_families.FAMILIES.strip().splitlines())
     return {fold(word): f"family:{fold(line[0])}" for line in lines for word in line}
 
 
+def family_of(plain: str) -> str:
+    """The name of the family that a word belongs to, or an empty text."""
+    return _families().get(plain, "")
+
+
 def german_roots(plain: str) -> frozenset[str]:
-    """What is left of a German verb or of a noun made from one: `gebucht`, `buchen` and `buchung` have `buch` in common."""
+    """What is left of a German verb or of a noun made from one.
+
+    `gebucht`, `buchen` and `buchung` have `buch` in common.
+    """
     roots = {german_base(plain)} if len(plain) >= COMPOUND else set()
     if plain.startswith("ge") and plain.endswith("t"):
         participle = plain[2:-1]
         roots |= {participle, participle.removesuffix("e")}
     else:
-        ending = next((ending for ending in ("ungen", "ung", "erin", "en", "er") if plain.endswith(ending)), "")
+        ending = next(
+            (ending for ending in ("ungen", "ung", "erin", "en", "er") if plain.endswith(ending)), ""
+        )
         roots |= {plain.removesuffix(ending)} if ending else set()
     return frozenset(root for root in roots if len(root) >= 4)
 
@@ -83,23 +109,35 @@ def german_base(plain: str) -> str:
     return plain
 
 
-class Comparer:
-    """Compares words in a set of plausible languages; holds the stemmers and what they answered, for one call chain.
+def lookup_keys(text: str, *, german: bool) -> tuple[str, ...]:
+    """What two words must share at least one of to be compared.
 
-    Made anew for each message: a stemmer is not safe to share between threads.
+    Their beginnings, or the family that they belong to.
+    """
+    plain = spellings(text)
+    roots = german_roots(plain[0]) if german else ()
+    keys = [spelling[:STEM] for spelling in (*plain, *sorted(roots))]
+    return tuple(dict.fromkeys([*keys, family_of(plain[0]) or keys[0]]))
+
+
+class Comparer:
+    """Compares words in a set of plausible languages.
+
+    Holds the stemmers and what they answered, for one call chain. Made anew for each message: a stemmer is
+    not safe to share between threads.
     """
 
     def __init__(self, languages: Iterable[str]) -> None:
         known = tuple(languages)
         self._languages = known or LATIN_LANGUAGES
-        self._german = "de" in known
+        self.german = "de" in known
         self._stemmers: dict[str, Any] = {}
         self._stems: dict[tuple[str, str], frozenset[str]] = {}
 
     def stems(self, text: str) -> frozenset[str]:
         """The stems of a casefolded word in every plausible language of its script, language in front (`en:deploy`)."""
         languages = CYRILLIC_LANGUAGES if is_cyrillic(text) else self._languages
-        family = _families().get(fold(text))
+        family = family_of(fold(text))
         known = (family,) if family else ()
         return frozenset(known).union(*(self._stems_in(name, text) for name in languages))
 
@@ -109,6 +147,8 @@ class Comparer:
 
     def _stems_in(self, language: str, text: str) -> frozenset[str]:
         found = self._stems.get((language, text))
+        if found is None and not text.isalpha():
+            found = self._stems[language, text] = frozenset()
         if found is None:
             stemmer = self._stemmers.get(language)
             if stemmer is None:
@@ -124,41 +164,38 @@ class Comparer:
         return found
 
     def relate(self, word: Word, text: str, kind: Kind) -> How | None:
-        """How `word` is the row's word `text` (casefolded, of the script `kind`), typos apart; None where it is not."""
+        """How `word` is the row's word `text` (casefolded, of the script `kind`), typos apart.
+
+        None where it is not.
+        """
         if word.kind is not kind:
             return None
         if kind is Kind.HANGUL:
             return _relate_hangul(word.text, text)
         if kind is Kind.KANA:
-            return _relate_kana(without_long_vowels(word.text), without_long_vowels(text))
+            return _relate_kana(word.plain, without_long_vowels(text))
         mine, theirs = spellings(word.text), spellings(text)
         if not set(mine).isdisjoint(theirs):
             return How.SAME
-        if self._is_short(mine[0], theirs[0]):
+        if min(len(mine[0]), len(theirs[0])) < STEM:
             return None
         ours, others = self.stems(word.text), self.stems(text)
         if not ours.isdisjoint(others):
             return How.STEM
         if any(_is_derived(one, other) for one in ours for other in others):
             return How.PART
-        return _relate_german(mine[0], theirs[0]) if self._german else None
-
-    @staticmethod
-    def _is_short(one: str, other: str) -> bool:
-        return min(len(one), len(other)) < STEM
+        return _relate_german(mine[0], theirs[0]) if self.german else None
 
 
 def is_near(word: Word, text: str, kind: Kind, comparer: Comparer) -> bool:
     """Whether `word` is the row's word `text` with a small typo, both as they are or both without their endings.
 
-    Korean syllables are compared letter by letter; in katakana, a missing small `ッ` is a typo of its own.
+    Korean syllables are compared letter by letter; in katakana, voicing marks and a small `ッ` are easily mistaken.
     """
     if word.kind is not kind:
         return False
     if kind is Kind.KANA:
-        spelled, meant = without_long_vowels(word.text), without_long_vowels(text)
-        same = spelled.replace("ッ", "") == meant.replace("ッ", "")
-        return (same and min(len(spelled), len(meant)) >= 3) or is_typo(spelled, meant)
+        return _is_kana_typo(word.text, text)
     if kind is Kind.HANGUL:
         meant = unicodedata.normalize("NFD", text)
         forms = [unicodedata.normalize("NFD", form) for form in hangul_forms(word.text) if len(form) >= 3]
@@ -168,10 +205,27 @@ def is_near(word: Word, text: str, kind: Kind, comparer: Comparer) -> bool:
         return True
     if abs(len(word.plain) - len(meant)) > 3 or word.plain[0] not in meant[:2]:
         return False
+    if (letters_mask(word.plain) ^ letters_mask(meant)).bit_count() > 4:
+        return False
     ours, others = comparer.stems(word.text), comparer.stems(text)
     return any(
         one[:3] == other[:3] and is_typo(one[3:], other[3:], wrong=False) for one in ours for other in others
     )
+
+
+def _is_kana_typo(word: str, meant: str) -> bool:
+    if min(len(word), len(meant)) < 3:
+        return False
+    if _bare_kana(word) == _bare_kana(meant):
+        return True
+    if min(len(word), len(meant)) == 4:
+        return word[0] == meant[0] and distance(word, meant, SLIP) <= SLIP
+    return is_typo(word, meant)
+
+
+def _bare_kana(kana: str) -> str:
+    bare = unicodedata.normalize("NFD", kana.replace("ッ", "").replace("ー", ""))
+    return bare.replace("\u3099", "").replace("\u309a", "")
 
 
 def _is_derived(one: str, other: str) -> bool:

@@ -1,8 +1,8 @@
 """Words that stand in every trade's talk (protocol, section 5, step 2: such words carry little).
 
-Plain data. `VOID` words never decide alone. `COMMON` words decide alone only in a message that says nothing else. `LIGHT`
-words are full topics where a row names one by itself, and weigh less inside a longer phrase. Entries of inflected languages
-stand with their Snowball stem where it differs.
+Plain data. `VOID` words never decide alone. `COMMON` words decide alone only in a message that says nothing
+else. `LIGHT` words are full topics where a row names one by itself, and weigh less inside a longer phrase.
+Entries of inflected languages stand with their Snowball stem where it differs.
 """
 
 from __future__ import annotations
@@ -29,70 +29,71 @@ VOID = """
     вещь вещ работа работ работать работает работы проблема проблем вопрос помощь помощ помоги помогите
     помог тема тем случай случа часть част место мест время врем день дня дни дн неделя недел месяц год
     года лет час человек люди люд информация информац имя идея иде пример важно важный важн изменить
-    изменен найти нашел нашёл нашл ищу совет советом
+    изменен найти нашел нашёл нашл ищу совет советом gespräch gespräche conversación conversaciones chat
+    chats разговор разговоры разговора общение обсуждение discussions charla debate anything otro autre
+    andere anderes sonstiges rest reste resto остальное
 """
 
 COMMON = """
-    usage due provide provides provided provid include includes included contain contains contained require requires required allow
-    allows allowed enable enables enabled handle handles handled manage manages managed create creates created creat show shows
-    shown
-    status report reports update updates updated updat plan plans planned planning team teams meeting
-    meetings meet list lists review reviews check checks checking checked task tasks role roles member
-    members group groups office offic process request requests rule rules setting settings set add added
-    adding remove remov removed run running decision decisions decis history histori past previous overview
-    summary summari active activ pending note notes page pages line lines tool tools own owns owned current
-    send sent sending open opened close closed write written read message messages messag progress bericht
-    berichte treffen termin termine liste listen prüfung prüfen aufgabe aufgaben aufgab rolle gruppe büro
-    prozess regel regeln offen offene offenen notiz nachricht seite seiten stand pläne estado informe
-    informes inform equipo equip reunión reunion lista tarea tareas tare grupo grup oficina oficin proceso
-    proces regla regl página pagin nota mensaje mensaj pendiente pendientes pendient état etat rapport
-    rapports équipe équip réunion tâche tâches tâch groupe bureau règle règl cours point статус отчет отчёт
-    план планы команда команд встреча встреч список списк проверка проверк задача задачи задач группа групп
-    офис процесс правило правила прав страница страниц заметка сообщение сообщен текущие текущий текущ срок
-    сроки
+    usage due provide provides provided provid include includes included contain contains contained require
+    requires required allow allows allowed enable enables enabled handle handles handled manage manages
+    managed create creates created creat show shows shown status report reports update updates updated
+    updat plan plans planned planning team teams meeting meetings meet list lists review reviews check
+    checks checking checked task tasks role roles member members group groups office offic process request
+    requests rule rules setting settings set add added adding remove remov removed run running decision
+    decisions decis history histori past previous overview summary summari active activ pending note notes
+    page pages line lines tool tools own owns owned current send sent sending open opened close closed
+    write written read message messages messag progress bericht berichte treffen termin termine liste
+    listen prüfung prüfen aufgabe aufgaben aufgab rolle gruppe büro prozess regel regeln offen offene
+    offenen notiz nachricht seite seiten stand pläne estado informe informes inform equipo equip reunión
+    reunion lista tarea tareas tare grupo grup oficina oficin proceso proces regla regl página pagin nota
+    mensaje mensaj pendiente pendientes pendient état etat rapport rapports équipe équip réunion tâche
+    tâches tâch groupe bureau règle règl cours point статус отчет отчёт план планы команда команд встреча
+    встреч список списк проверка проверк задача задачи задач группа групп офис процесс правило правила прав
+    страница страниц заметка сообщение сообщен текущие текущий текущ срок сроки
 """
 
 LIGHT = """
-    support supports supported supporting
-    api apis app apps post posts posted posting share shared sharing upload uploaded owner owners
-    user users client clients customer customers custom order orders service services servic system systems
-    data file files document documents mail email emails phone phones account accounts access key keys code
-    version versions price prices cost costs money error errors bug bugs fail fails failed failing failure
-    failur broken break breaks fix fixes fixed fixing test tests testing call calls charge book books photo
-    photos picture school house home kunde kunden nutzer benutzer dienst dienste daten datei dateien
-    dokument telefon telefone zugang konto preis preise geld kosten fehler kaputt haus schule anfrage
-    cliente clientes usuario usuari usuarios servicio servici servicios sistema sistem datos dat archivo
-    archiv documento teléfono teléfonos versión cuenta cuent precio preci precios dinero diner prueba prueb
-    errores fallo fall casa cas escuela colegio colegi utilisateur utilis système données don fichier fichi
-    téléphone compte compt prix argent essai erreur erreurs panne maison école клиент клиенты пользователь
-    пользовател сервис система систем данные дан файл документ телефон телефоны версия верс доступ цена цен
-    деньги деньг ошибка ошибки ошибк тест дом школа школ
+    support supports supported supporting api apis app apps post posts posted posting share shared sharing
+    upload uploaded owner owners user users client clients customer customers custom order orders service
+    services servic system systems data file files document documents mail email emails phone phones
+    account accounts access key keys code version versions price prices cost costs money error errors bug
+    bugs fail fails failed failing failure failur broken break breaks fix fixes fixed fixing test tests
+    testing call calls charge book books photo photos picture school house home kunde kunden nutzer
+    benutzer dienst dienste daten datei dateien dokument telefon telefone zugang konto preis preise geld
+    kosten fehler kaputt haus schule anfrage cliente clientes usuario usuari usuarios servicio servici
+    servicios sistema sistem datos dat archivo archiv documento teléfono teléfonos versión cuenta cuent
+    precio preci precios dinero diner prueba prueb errores fallo fall casa cas escuela colegio colegi
+    utilisateur utilis système données don fichier fichi téléphone compte compt prix argent essai erreur
+    erreurs panne maison école клиент клиенты пользователь пользовател сервис система систем данные дан
+    файл документ телефон телефоны версия верс доступ цена цен деньги деньг ошибка ошибки ошибк тест дом
+    школа школ
 """
 
 VOID_HAN = """
     问题 問題 项目 項目 工作 事情 事 东西 東西 相关 相關 情况 情況 内容 內容 信息 方面 话题 對話 对话 任何
     所有 关键 建议 帮助 办法 方法 例子 地方 时间 時間 人 件 个人 重要 新的 新しい 新 仕事 作業 情報 事項
-    事柄 話題 関連 全般 一般 場合 理由 意見 相談 質問 困って 助けて 教えて ほしい 欲しい 会話 消息
+    事柄 話題 関連 全般 一般 場合 理由 意見 相談 質問 困って 助けて 教えて ほしい 欲しい 会話 消息 其他
+    其它 杂项 その他 雑談 聊天
 """
 
 COMMON_HAN = """
-    方式 优化 分析 支持 开发 研究 维护 基準 分析 開発 研究 改善 支援
-    流程 管理 处理 處理 进度 進度 状态 狀態 更新 计划 計劃 报告 報告 会议 會議 团队 團隊 列表 设置 检查
-    记录 規則 规则 要求 任务 任務 当前 當前 历史 更换 准备 安排 整理 操作 说明 介绍 总结 标准 决定 状況
-    進捗 予定 計画 会議 資料 一覧 確認 対応 対策 設定 変更 手順 手続き 履歴 過去 要望 課題 現在 準備 用意
-    利用 説明 評価 結果 今日の チーム リスト メンバー
+    方式 优化 分析 支持 开发 研究 维护 基準 開発 改善 支援 流程 管理 处理 處理 进度 進度 状态 狀態 更新
+    计划 計劃 报告 報告 会议 會議 团队 團隊 列表 设置 检查 记录 規則 规则 要求 任务 任務 当前 當前 历史
+    更换 准备 安排 整理 操作 说明 介绍 总结 标准 决定 状況 進捗 予定 計画 会議 資料 一覧 確認 対応 対策
+    設定 変更 手順 手続き 履歴 過去 要望 課題 現在 準備 用意 利用 説明 評価 結果 今日の チーム リスト
+    メンバー
 """
 
 LIGHT_HAN = """
-    设计 設計 失敗 运营 合作 管理表
-    文件 文档 数据 系统 系統 用户 用戶 客户 客戶 顾客 服务 服務 功能 配置 测试 错误 失败 需求 联系 电话
-    使用 价格 学习 学校 孩子 記録 電話 連絡 担当 値段 価格 子供 緊急 テスト エラー データ システム ファイル
-    ユーザー メール サービス バグ
+    设计 設計 失敗 运营 合作 接口 文件 文档 数据 系统 系統 用户 用戶 客户 客戶 顾客 服务 服務 功能 配置
+    测试 错误 失败 需求 联系 电话 使用 价格 学习 学校 孩子 記録 電話 連絡 担当 値段 価格 子供 緊急 テスト
+    エラー データ システム ファイル ユーザー メール サービス バグ
 """
 
 VOID_HANGUL = """
     문제 프로젝트 일 것 업무 작업 질문 도움 사항 내용 정보 이야기 얘기 대화 관련 방법 부분 사람 시간 장소
-    이유 의견 주제 예 도와 도와주세요 추천 추천해 중요한 중요
+    이유 의견 주제 예 도와 도와주세요 추천 추천해 중요한 중요 기타 나머지 잡담
 """
 
 COMMON_HANGUL = """

@@ -1,19 +1,21 @@
 """Routing rows → a table that messages can be matched with quickly (protocol, section 5, step 2). Pure.
 
-A scenario's alternative is a phrase of terms. A term is a word, or a piece of a Han run; the same term in several rows is
-one term with several places.
+A scenario's alternative is a phrase of terms. A term is a word, or a piece of a Han run; the same term in
+several rows is one term with several places.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from apm_hooks import words_generic
 from apm_hooks.records import Route
-from apm_hooks.words import Kind, Word, is_core, words_of
-from apm_hooks.words_class import Class, class_of, hangul_parts, languages_of, terms_of_run
-from apm_hooks.words_forms import Comparer, spellings, tail, without_long_vowels
+from apm_hooks.words import Class, Kind, Word, is_core, without_long_vowels, words_of
+from apm_hooks.words_class import class_of, hangul_parts, languages_of
+from apm_hooks.words_forms import Comparer, lookup_keys, spellings, tail
+from apm_hooks.words_han import terms_of_run
 
 ALTERNATIVE_CHARS = 200
 ALTERNATIVES = 64
@@ -32,7 +34,10 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """One alternative of a row's scenario: the numbers of its terms, stop words left out, and all its words in order."""
+    """One alternative of a row's scenario.
+
+    The numbers of its terms, stop words left out, and all its words in order.
+    """
 
     row: int
     terms: tuple[int, ...]
@@ -43,15 +48,16 @@ class Alternative:
 class RouteTable:
     """Rows made ready for matching; build it with `routing.compile_routes`, treat it as opaque.
 
-    `prefixes`, `tails`, `bigrams`, `initials` and `joined` lead from a message's word to the terms it may be; `names` are
-    the terms of file names, weaker than scenarios; `standard` says which rows are files with a vocabulary of their own.
+    `prefixes`, `tails`, `bigrams`, `initials` and `joined` lead from a message's word to the terms it may
+    be; `names` are the terms of file names, weaker than scenarios; `alone` holds the rows of which a term
+    is an alternative by itself; `standard` says which rows are files with a vocabulary of their own.
     """
 
     routes: tuple[Route, ...]
-    live: tuple[bool, ...]
     languages: tuple[str, ...]
     terms: tuple[Term, ...]
     alternatives: tuple[Alternative, ...]
+    alone: frozenset[tuple[int, int]]
     prefixes: dict[str, tuple[int, ...]]
     tails: dict[str, tuple[int, ...]]
     initials: dict[str, tuple[int, ...]]
@@ -65,14 +71,14 @@ class _Builder:
     def __init__(self, languages: tuple[str, ...]) -> None:
         self.languages = languages
         self.comparer = Comparer(languages)
-        self.numbers: dict[tuple[Kind, str], int] = {}
+        self.numbers: dict[tuple[Kind, str, Class], int] = {}
         self.texts: list[tuple[str, str, Kind, Class]] = []
         self.rows: list[set[int]] = []
         self.alternatives: list[Alternative] = []
         self.joined: dict[str, set[int]] = {}
 
     def number(self, text: str, kind: Kind, weight: Class) -> int:
-        key = (kind, text)
+        key = (kind, text, weight)
         if key not in self.numbers:
             self.numbers[key] = len(self.texts)
             plain = text
@@ -85,7 +91,10 @@ class _Builder:
         return self.numbers[key]
 
     def terms_of(self, words: Sequence[Word]) -> list[tuple[int, Word]]:
-        """The terms of a phrase with the words that they come from; all of them where there are only stop words."""
+        """The terms of a phrase with the words that they come from.
+
+        All of them where there are only stop words.
+        """
         pieces: list[tuple[str, Kind, Class, Word]] = []
         for word in words:
             if word.kind is Kind.HAN:
@@ -106,12 +115,11 @@ class _Builder:
         out = []
         for text, kind, weight, word in kept:
             weak = len(text) == 1 and kind in (Kind.HAN, Kind.HANGUL) and len(kept) > 1
-            weight = Class.VOID if weak else Class.LIGHT if weight is Class.CHAT else weight
-            out.append((self.number(text, kind, weight), word))
+            says = Class.VOID if weak else Class.LIGHT if weight is Class.CHAT else weight
+            out.append((self.number(text, kind, says), word))
         return out
 
-    def add(self, row: int, scenario: str) -> None:
-        words = words_of(scenario[:ALTERNATIVE_CHARS])
+    def add(self, row: int, words: Sequence[Word]) -> None:
         found = self.terms_of(words)
         for number, _ in found:
             self.rows[number].add(row)
@@ -121,34 +129,41 @@ class _Builder:
         for number, word in found:
             if word.whole:
                 self.joined.setdefault(word.whole, set()).add(number)
-        for (one, first), (two, second) in zip(found, found[1:], strict=False):
+        for (one, first), (two, second) in itertools.pairwise(found):
             if first.kind is Kind.WORD and second.kind is Kind.WORD and second.at == first.at + 1:
                 self.joined.setdefault(first.plain + second.plain, set()).update((one, two))
 
 
 def phrase_of(words: Sequence[Word]) -> str:
-    """All words in order with spaces around each, but none around Han runs: there a phrase is a part of a run."""
+    """All words in order with spaces around each, but none around Han runs.
+
+    There a phrase is a part of a run.
+    """
     text = "".join(word.text if word.kind is Kind.HAN else f" {word.plain} " for word in words)
     return text.replace("  ", " ")
 
 
+def _scenarios_of(route: Route) -> tuple[str, ...]:
+    """The alternatives that name a topic: the only alternative of a catch-all names none."""
+    if route.catch_all and len(route.scenarios) == 1:
+        return ()
+    return route.scenarios[:ALTERNATIVES]
+
+
 def build_table(routes: Sequence[Route], considered: Sequence[bool]) -> RouteTable:
     """The table of `routes`; only those that are `considered` give terms."""
-    spoken = [
-        word
+    phrases = [
+        [words_of(scenario[:ALTERNATIVE_CHARS]) for scenario in _scenarios_of(route)] if live else []
         for route, live in zip(routes, considered, strict=True)
-        if live
-        for scenario in route.scenarios[:ALTERNATIVES]
-        for word in words_of(scenario[:ALTERNATIVE_CHARS])
     ]
-    builder = _Builder(languages_of(spoken))
+    builder = _Builder(languages_of(word for row in phrases for words in row for word in words))
     names: dict[int, list[int]] = {}
     standard: dict[int, str] = {}
     for row, (route, live) in enumerate(zip(routes, considered, strict=True)):
         if not live:
             continue
-        for scenario in route.scenarios[:ALTERNATIVES]:
-            builder.add(row, scenario)
+        for words in phrases[row]:
+            builder.add(row, words)
         stem = route.path.rsplit("/", 1)[-1].removesuffix(".md")
         if stem in words_generic.VOCABULARY:
             standard[row] = stem
@@ -165,8 +180,8 @@ def build_table(routes: Sequence[Route], considered: Sequence[bool]) -> RouteTab
     bigrams: dict[str, list[tuple[int, int]]] = {}
     for number, term in enumerate(terms):
         if term.kind is Kind.WORD:
-            for spelling in spellings(term.text):
-                prefixes.setdefault(spelling[:3], []).append(number)
+            for key in lookup_keys(term.text, german=True):
+                prefixes.setdefault(key, []).append(number)
             tails.setdefault(tail(term.plain), []).append(number)
         if term.weight is Class.CONTENT and term.kind is not Kind.HAN and len(term.plain) > 2:
             for initial in dict.fromkeys(term.plain[:2]):
@@ -176,10 +191,10 @@ def build_table(routes: Sequence[Route], considered: Sequence[bool]) -> RouteTab
                 bigrams.setdefault(term.plain[place : place + 2], []).append((number, place))
     return RouteTable(
         routes=tuple(routes),
-        live=tuple(considered),
         languages=builder.languages,
         terms=terms,
         alternatives=tuple(builder.alternatives),
+        alone=frozenset((each.row, each.terms[0]) for each in builder.alternatives if len(each.terms) == 1),
         prefixes={key: tuple(dict.fromkeys(value)) for key, value in prefixes.items()},
         tails={key: tuple(value) for key, value in tails.items()},
         initials={key: tuple(value) for key, value in initials.items()},
@@ -191,7 +206,10 @@ def build_table(routes: Sequence[Route], considered: Sequence[bool]) -> RouteTab
 
 
 def _bigram_places(text: str, kind: Kind) -> list[int]:
-    """Where a term's pairs of characters begin; a lone character is its own pair. Pairs of hiragana alone are grammar."""
+    """Where a term's pairs of characters begin.
+
+    A lone character is its own pair. Pairs of hiragana alone are grammar.
+    """
     if len(text) == 1:
         return [0]
     places = range(len(text) - 1)

@@ -1,7 +1,8 @@
 """Small typos (protocol, section 5, step 2: forgiven): a bounded edit distance. Pure.
 
-The distance is Damerau-Levenshtein's with costs: a letter too many, too few or swapped with its neighbour costs `SLIP`, a
-wrong letter `WRONG`, because words that differ in letters (`contains`, `contacts`) are mostly two words.
+The distance is Damerau-Levenshtein's with costs: a letter too many, too few or swapped with its neighbour
+costs `SLIP`, a wrong letter `WRONG`, because words that differ in letters (`contains`, `contacts`) are
+mostly two words.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ def letters_mask(word: str) -> int:
 def is_typo(word: str, meant: str, *, wrong: bool = True) -> bool:
     """Whether `word` is `meant` with a small typo, see `allowed_cost`.
 
-    The first letter must be right, or swapped with the second; words that differ by more than one letter in length are two
-    words.
+    The first letter must be right, or swapped with the second; words that differ by more than one letter in
+    length are two words.
     """
     cost = allowed_cost(min(len(word), len(meant)), wrong=wrong)
     if not cost or word == meant or abs(len(word) - len(meant)) > 1:

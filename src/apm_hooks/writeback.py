@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from apm_hooks.errors import SettingsError
+from apm_hooks.errors import MemoryFileError, SettingsError
 from apm_hooks.files import create_absent, read_bytes, replace_bytes, state_directory
 from apm_hooks.jsonedit import set_in
 from apm_hooks.locking import locked
@@ -12,7 +12,7 @@ from apm_hooks.names import check_name
 from apm_hooks.places import SETTINGS_FILE
 from apm_hooks.records import LIMITS, Scope, ScopeKind
 from apm_hooks.scope import read_group_map
-from apm_hooks.textblocks import put_block
+from apm_hooks.textblocks import find_block, put_block
 from apm_hooks.workspace import GROUP_MAP
 
 AGENTS_FILE = "AGENTS.md"
@@ -56,14 +56,26 @@ def initialise_group(root: str, name: str) -> list[str]:
     return [path for path, text in wanted.items() if create_absent(root, path, text.encode())]
 
 
+def has_agents_block(root: str) -> bool:
+    """True where AGENTS.md holds our block, whatever stands in it."""
+    try:
+        found = read_bytes(root, AGENTS_FILE)
+        text = found[0].decode("utf-8", "surrogateescape") if found else ""
+        return find_block(text, AGENTS_BLOCK, file=AGENTS_FILE) is not None
+    except (MemoryFileError, SettingsError):
+        return False
+
+
 def put_agents_block(root: str) -> bool:
     """Put the agent's half of the protocol as a marked block into AGENTS.md, which may exist; False where the block
     is there already as it should be. Raises MemoryFileError, LockTimeoutError, SettingsError."""
     lock = os.path.join(root, state_directory(root, "locks"), "agents.lock")
     with locked(lock):
         found = read_bytes(root, AGENTS_FILE)
+        if found and found[0].startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise SettingsError("is UTF-16", file=AGENTS_FILE, remedy="Save it as UTF-8.")
         before = found[0].decode("utf-8", "surrogateescape") if found else "# AGENTS\n"
-        after = put_block(before, AGENTS_BLOCK, template("AGENTS.md.template"))
+        after = put_block(before, AGENTS_BLOCK, template("AGENTS.md.template"), file=AGENTS_FILE)
         if found and after == before:
             return False
         replace_bytes(root, AGENTS_FILE, after.encode("utf-8", "surrogateescape"), mode=0o644)
@@ -86,7 +98,7 @@ def add_group(root: str, name: str, group_id: str, channel: str = "") -> bool:
         text = _utf8(found[0]) if found else "{}\n"
         before = read_group_map(text.removeprefix("\ufeff"), file=GROUP_MAP)
         known = next((entry for entry in before.entries if entry.key == group_id), None)
-        if known is not None and (known.name, known.channel) == (clean, channel or known.channel):
+        if known is not None and (known.name, known.channel) == (clean, channel.lower() or known.channel):
             return False
         if known is not None and known.name != clean:
             raise SettingsError(
@@ -94,7 +106,7 @@ def add_group(root: str, name: str, group_id: str, channel: str = "") -> bool:
                 remedy="Change or remove that entry first: its memory lies under the old name.",
             )  # fmt: skip
         value: object = {"name": clean, "channel": channel} if channel else clean
-        after = set_in(text, [group_id], value)
+        after = set_in(text, [group_id], value, file=GROUP_MAP)
         checked = read_group_map(after.removeprefix("\ufeff"), file=GROUP_MAP)
         fresh = [error for error in checked.errors if str(error) not in {str(old) for old in before.errors}]
         if fresh:

@@ -35,7 +35,9 @@ def session(key: str) -> dict[str, str]:
 
 
 def tree(root: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    """The files below `root` with what they hold, without the copies that installing keeps beside them."""
+    files = (path for path in root.rglob("*") if path.is_file() and path.suffix != ".apm-backup")
+    return {str(path.relative_to(root)): path.read_bytes() for path in files}
 
 
 def allow_tools(claude: Claude, *tools: str) -> None:
@@ -84,6 +86,7 @@ def test_a_resumed_session_is_told_the_same_bytes(
     first = claude.ask("::say one")
     second = claude.ask("::say two", resume=first.session)
     assert (second.session, second.text) == (first.session, "two")
+    assert_hooks_ran(first, second)
     (start,), (resumed,) = first.start_hooks, second.start_hooks
     assert (start.name, resumed.name) == ("SessionStart:startup", "SessionStart:resume")
     assert resumed.stdout == start.stdout
@@ -198,6 +201,7 @@ def test_a_group_knows_its_own_index_and_nobody_elses_memory(
 ) -> None:
     turns = claude.converse(["::say one", "/compact", "::say two"], env=session(group.key))
     assert turns[2].text == "two"
+    assert_hooks_ran(*turns)
     assert len(fake.of_kind(Kind.COMPACTION)) == 1
     own = {path for path in hooked.canaries if path.startswith(f"memory/groups/{group.name}")}
     assert [group.index in hooked.seen_in([request]) for request in fake.main_requests] == [True, True]
@@ -243,6 +247,7 @@ def test_a_subagent_is_given_no_memory(claude: Claude, hooked: Workspace, fake: 
     }
     turn = claude.ask(f"::tool Agent|Task {json.dumps(errand)}\n::say it is low at 09:40")
     assert turn.text == "it is low at 09:40"
+    assert_hooks_ran(turn)
     inner = fake.opened_with("Errand.")
     assert len(inner) == 2
     assert "09:40" in json.dumps(inner[1].body["messages"][-1])
@@ -296,6 +301,8 @@ def test_a_missing_interpreter_does_not_cost_the_turn(
     read = json.dumps({"file_path": str(claude.project / "apm.toml")})
     turn = claude.ask(f"::tool Read {read}\n::say still here")
     assert (turn.exit_code, turn.text, turn.failed) == (0, "still here", False)
+    assert turn.start_hooks
+    assert all(hook.exit_code != 0 for hook in turn.hooks)
     assert hooked.seen_in(fake.requests) == set()
 
 

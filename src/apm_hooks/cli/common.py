@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from apm_hooks.errors import ApmError, NotTrustedError, ScopeError, UsageError
+from apm_hooks.injection import show_invisible
 from apm_hooks.places import SESSION
 from apm_hooks.records import DM, HostEvent
 from apm_hooks.runtime import Runtime
@@ -22,13 +23,21 @@ from apm_hooks.workspace import locate
 
 def workspace_of(options: argparse.Namespace) -> str:
     """The absolute path of the workspace that the command means; raises UsageError where there is none."""
-    root = locate(os.environ, os.getcwd(), options.workspace)
+    root = locate(os.environ, here(), options.workspace)
     if root is None:
         raise UsageError(
             "no workspace here: no apm.toml in this folder or above it",
             remedy="Name one with --workspace DIR or APM_WORKSPACE, or make one with: apm-hooks init",
         )
     return root
+
+
+def here() -> str:
+    """The current folder; raises UsageError where it was deleted meanwhile."""
+    try:
+        return os.getcwd()
+    except OSError as error:
+        raise UsageError(f"the current folder: {error.strerror}", remedy="Change into another one.") from error
 
 
 def runtime_of(options: argparse.Namespace) -> Runtime:
@@ -47,6 +56,11 @@ def event_of(options: argparse.Namespace, runtime: Runtime, message: str = "") -
     if bound is not None and key != bound and runtime.decide(_event(bound)).scope != DM:
         raise ScopeError("this command runs inside another session", remedy="Leave --session out.")
     return _event(key, message)
+
+
+def in_no_session(options: argparse.Namespace) -> bool:
+    """True where the command runs for no conversation at all: in the operator's terminal."""
+    return options.session is None and os.environ.get(SESSION) is None
 
 
 def _event(key: str | None, message: str = "") -> HostEvent:
@@ -79,12 +93,17 @@ def now() -> str:
 
 def print_json(document: Mapping[str, Any]) -> None:
     """One JSON document on standard output."""
-    print(json.dumps(document, ensure_ascii=False, indent=2))
+    text = json.dumps(document, ensure_ascii=False, indent=2)
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(document, indent=2)
+    print(text)
 
 
 def say(line: str) -> None:
-    """A line for the person at the terminal."""
-    print(line)
+    """A line for the person at the terminal, who sees what is in it: names and values come from files of others."""
+    print(show_invisible(line))
 
 
 def warn(line: str) -> None:
@@ -105,7 +124,7 @@ def quoted(path: str) -> str:
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]], *, indent: str = "") -> str:
     """A table for a terminal: columns as wide as their widest cell, wide characters counted as two."""
-    cells = [[str(cell) for cell in row] for row in [head, *rows]]
+    cells = [[show_invisible(str(cell)).replace("\n", "<U+000A>") for cell in row] for row in [head, *rows]]
     widths = [max(_width(row[column]) for row in cells) for column in range(len(head))]
     lines = []
     for row in cells:

@@ -6,8 +6,9 @@ import argparse
 
 from apm_hooks import texts
 from apm_hooks.cli.common import event_of, print_json, runtime_of, say, table, warn_of
+from apm_hooks.errors import MemoryFileError
 from apm_hooks.hosts.claude_code import CAPS
-from apm_hooks.records import Loaded, RouteMatch
+from apm_hooks.records import Loaded, RouteMatch, Step
 from apm_hooks.runtime import Runtime
 
 
@@ -23,19 +24,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def act(options: argparse.Namespace) -> int:
     runtime = runtime_of(options)
     event = event_of(options, runtime, options.message)
-    loaded = runtime.explain(event, caps=CAPS if options.host else ())
-    match = runtime.route(loaded.decision.scope, options.message)
+    started, message = runtime.explain(event, caps=CAPS if options.host else ())
+    try:
+        match = runtime.route(started.decision.scope, options.message)
+    except MemoryFileError:
+        # The trace names the index that cannot be read.
+        match = None
     if options.json:
-        print_json(document(runtime, loaded, match))
+        print_json(document(runtime, started, message, match))
     else:
-        _show(loaded, match, routed=bool(options.message))
+        _show(started, message, match, routed=bool(options.message))
         warn_of(runtime.workspace.problems if runtime.is_owner(event) else ())
     return 0
 
 
-def document(runtime: Runtime, loaded: Loaded, match: RouteMatch | None) -> dict[str, object]:
+def document(
+    runtime: Runtime, started: Loaded, message: Loaded | None, match: RouteMatch | None
+) -> dict[str, object]:
     """What `--json` prints: `scope`, `reason`, `remedy`, `route`, `steps`, `tokens`, `budget`."""
-    decision = loaded.decision
+    decision = started.decision
     return {
         "scope": str(decision.scope) if decision.scope else None,
         "reason": decision.code,
@@ -48,27 +55,36 @@ def document(runtime: Runtime, loaded: Loaded, match: RouteMatch | None) -> dict
         "steps": [
             {"step": step.step, "file": step.path or None, "verdict": step.verdict, "reason": step.reason,
              "tokens": step.tokens}
-            for step in loaded.steps
+            for step in _steps(started, message)
         ],
-        "tokens": loaded.injection.tokens,
-        "budget": loaded.budget_tokens,
+        "tokens": _tokens(started, message),
+        "budget": started.budget_tokens,
         "tokenizer": runtime.counter.name,
         "exact": runtime.counter.exact,
     }  # fmt: skip
 
 
-def _show(loaded: Loaded, match: RouteMatch | None, *, routed: bool) -> None:
+def _steps(started: Loaded, message: Loaded | None) -> tuple[Step, ...]:
+    return started.steps + (message.steps if message else ())
+
+
+def _tokens(started: Loaded, message: Loaded | None) -> int:
+    return started.injection.tokens + (message.injection.tokens if message else 0)
+
+
+def _show(loaded: Loaded, message: Loaded | None, match: RouteMatch | None, *, routed: bool) -> None:
     decision = loaded.decision
     say(f"scope   {decision.scope or 'none'}  ({decision.detail})")
     if decision.remedy:
         say(f"remedy  {decision.remedy}")
-    if loaded.steps:
+    steps = _steps(loaded, message)
+    if steps:
         say("")
-        rows = [(step.step, step.path or "-", step.verdict, step.tokens or "-", step.reason) for step in loaded.steps]
+        rows = [(step.step, step.path or "-", step.verdict, step.tokens or "-", step.reason) for step in steps]
         say(table(("step", "file", "verdict", "tokens", "why"), rows))
     say("")
     if routed:
         shown = texts.NO_ROUTE if match is None else texts.ROUTE.format(
             path=match.route.path, words=", ".join(match.words), score=match.score)  # fmt: skip
         say(f"route   {shown}")
-    say(f"tokens  {loaded.injection.tokens} of {loaded.budget_tokens}")
+    say(f"tokens  {_tokens(loaded, message)} of {loaded.budget_tokens}")

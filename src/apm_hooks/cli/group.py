@@ -7,6 +7,7 @@ import os
 
 from apm_hooks.cli.common import (
     event_of,
+    in_no_session,
     now,
     print_json,
     require_operator,
@@ -15,13 +16,19 @@ from apm_hooks.cli.common import (
     table,
     warn,
     warn_of,
+    workspace_of,
 )
-from apm_hooks.files import stamp
+from apm_hooks.files import stamp, state_directory
+from apm_hooks.locking import locked
 from apm_hooks.places import places
 from apm_hooks.records import DM, Scope, ScopeKind
 from apm_hooks.trust import GROUPS_PIN, accept, read_trust
 from apm_hooks.workspace import privacy_digests, read_declared
 from apm_hooks.writeback import add_group, initialise_group
+
+_UNCOUNTED = (
+    "the group map was changed since you accepted it, so it does not count yet: review it, then run: apm-hooks trust"
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -48,18 +55,22 @@ def act(options: argparse.Namespace) -> int:
 
 
 def _add(options: argparse.Namespace) -> int:
-    runtime = runtime_of(options)
-    root = runtime.root
+    root = workspace_of(options)
     require_operator(root)
-    added = add_group(root, options.name, options.id, options.channel)
-    created = initialise_group(root, options.name) if options.init else []
     where = places(os.environ)
-    pinned = GROUPS_PIN not in runtime.workspace.changed
-    trust = read_trust(root, where, os.environ)
-    if pinned and trust.pins:
-        # The owner's own act, so it needs no second acceptance; what others changed before still does.
-        digests = privacy_digests(*read_declared(root, where, os.environ))
-        accept(root, {**trust.pins, GROUPS_PIN: digests[GROUPS_PIN]}, where, when=now())
+    # A workspace that nobody accepted is refused before anything is written in it.
+    runtime_of(options)
+    # One after the other from reading the map to pinning it: a stale digest would take every group's memory away.
+    with locked(os.path.join(root, state_directory(root, "locks"), "group-add.lock")):
+        runtime = runtime_of(options)
+        pinned = GROUPS_PIN not in runtime.workspace.changed
+        added = add_group(root, options.name, options.id, options.channel)
+        created = initialise_group(root, options.name) if options.init else []
+        trust = read_trust(root, where, os.environ)
+        if pinned and trust.pins:
+            # The owner's own act, so it needs no second acceptance; what others changed before still does.
+            digests = privacy_digests(*read_declared(root, where, os.environ))
+            accept(root, {**trust.pins, GROUPS_PIN: digests[GROUPS_PIN]}, where, when=now())
     if options.json:
         print_json({"name": options.name, "id": options.id, "channel": options.channel or None, "added": added,
                     "created": created, "counts": pinned})  # fmt: skip
@@ -68,30 +79,34 @@ def _add(options: argparse.Namespace) -> int:
         for path in created:
             say(f"created  {path}")
     if not pinned:
-        warn("the group map was changed since you accepted it, so it does not count yet: review it, then run "
-             "apm-hooks trust")  # fmt: skip
+        warn(_UNCOUNTED)
     return 0
 
 
 def _list(options: argparse.Namespace) -> int:
     runtime = runtime_of(options)
-    scope = runtime.decide(event_of(options, runtime)).scope
-    entries = [entry for entry in runtime.workspace.groups.entries
-               if scope == DM or (scope is not None and entry.name == scope.name)]  # fmt: skip
+    workspace = runtime.workspace
+    scope = DM if in_no_session(options) else runtime.decide(event_of(options, runtime)).scope
+    counts = GROUPS_PIN not in workspace.changed
+    if scope == DM:
+        entries = list(workspace.declared.entries)
+        warn_of(workspace.problems)
+        if not counts:
+            warn(_UNCOUNTED)
+    else:
+        entries = [entry for entry in workspace.groups.entries if scope is not None and entry.name == scope.name]
     rows = []
     for entry in entries:
         group = Scope(ScopeKind.GROUP, entry.name)
         rows.append((entry.name, entry.id, entry.channel, stamp(runtime.root, group.index_path) is not None))
     if options.json:
-        print_json({"groups": [
+        print_json({"counts": counts, "groups": [
             {"name": name, "id": id_, "channel": channel or None, "index": index} for name, id_, channel, index in rows
         ]})  # fmt: skip
         return 0
     if rows:
-        say(table(("name", "id", "channel", "index"),
-                  [(name, id_, channel or "any", "yes" if index else "not yet") for name, id_, channel, index in rows]))  # fmt: skip
+        shown = [(name, id_, channel or "any", "yes" if index else "not yet") for name, id_, channel, index in rows]
+        say(table(("name", "id", "channel", "index"), shown))
     else:
         say("no group is mapped: apm-hooks group add NAME --id ID")
-    if scope == DM:
-        warn_of(runtime.workspace.problems)
     return 0

@@ -13,7 +13,7 @@ import shlex
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from apm_hooks import fastlane, texts
 from apm_hooks.errors import ApmError, NotTrustedError
@@ -21,6 +21,10 @@ from apm_hooks.files import replace_bytes
 from apm_hooks.hosts import claude_code
 from apm_hooks.places import Places, places, private_directory
 from apm_hooks.records import LIMITS, HostEvent, Loaded, Source
+
+
+if TYPE_CHECKING:
+    from apm_hooks.runtime import Runtime
 
 
 def answer(arguments: Sequence[str], data: bytes, env: Mapping[str, str]) -> bytes:
@@ -38,7 +42,7 @@ def answer(arguments: Sequence[str], data: bytes, env: Mapping[str, str]) -> byt
         shown = str(error) if isinstance(error, ApmError) else f"{type(error).__name__}: {error}"
         warning = texts.FAILED_WARNING.format(error=" ".join(shown.split()))
         sys.stderr.write(warning + "\n")
-        return _encode(claude_code.notice_answer("", warning)) if claude_code.warns(payload) else b""
+        return _encode(claude_code.notice_answer("", "", warning)) if claude_code.warns(payload) else b""
 
 
 def _payload(data: bytes) -> Mapping[str, Any]:
@@ -74,9 +78,10 @@ def _deadline() -> Any:
 
 def _answer(payload: Mapping[str, Any], options: Mapping[str, str], env: Mapping[str, str]) -> bytes:
     session = options.get("session", env.get("APM_SESSION"))
-    event = claude_code.session_start(payload, session)
+    event = claude_code.event_of(payload, session)
     if event is None or event.subagent:
         return b""
+    name = str(payload["hook_event_name"])
     where = places(env)
     root = _fixed_workspace(event, payload, options, env, where)
     if root is None:
@@ -86,14 +91,17 @@ def _answer(payload: Mapping[str, Any], options: Mapping[str, str], env: Mapping
     try:
         runtime = Runtime(root, env, clock=time.time)
     except NotTrustedError:
+        if name != "SessionStart":
+            return b""
         warning = texts.UNTRUSTED_WARNING.format(root=root, quoted=shlex.quote(root))
-        return _encode(claude_code.notice_answer(texts.NOT_TRUSTED, warning))
+        return _encode(claude_code.notice_answer(name, texts.NOT_TRUSTED, warning))
+    if name == "UserPromptSubmit":
+        return _encode(claude_code.answer_of(name, runtime.message_received(event, caps=claude_code.CAPS)))
     now = time.time_ns()
     loaded = runtime.session_start(event, caps=claude_code.CAPS)
-    printed = _encode(claude_code.session_start_answer(loaded))
+    printed = _encode(claude_code.answer_of(name, loaded))
     if loaded.decision.scope is not None and not loaded.warning and not runtime.workspace.problems:
-        entry = runtime.ledger_entry(event, loaded)
-        _keep(runtime.workspace.inputs, root, event, loaded, entry, printed, env, where, now)
+        _keep(runtime, event, loaded, printed, env, now)
     return printed
 
 
@@ -112,7 +120,7 @@ def _fixed_workspace(
     name = fastlane.session_name(event.host, event.session_id, event.session_key)
     sessions = os.path.join(where.state, "sessions")
     fixed = fastlane.read_private(os.path.join(sessions, name), 8192)
-    if fixed and event.source in (Source.COMPACT, Source.RESUME):
+    if fixed and (payload["hook_event_name"] != "SessionStart" or event.source in (Source.COMPACT, Source.RESUME)):
         return fixed
     root = locate(env, claude_code.start_directory(payload, env), options.get("workspace", ""))
     if root is not None and root != fixed:
@@ -125,20 +133,21 @@ def _fixed_workspace(
 
 
 def _keep(
-    settings_inputs: tuple[str, ...], root: str, event: HostEvent, loaded: Loaded, entry: Mapping[str, object],
-    printed: bytes, env: Mapping[str, str], where: Places, now: int,
-) -> None:  # fmt: skip
+    runtime: Runtime, event: HostEvent, loaded: Loaded, printed: bytes, env: Mapping[str, str], now: int
+) -> None:
     """Store the answer for the fast lane, unless an input is too fresh for its stamp to be believed."""
     from apm_hooks.ledger import encode
 
-    paths = [*settings_inputs, *(os.path.join(root, path) for path in loaded.inputs)]
+    root = runtime.root
+    paths = [*runtime.workspace.inputs, *(os.path.join(root, path) for path in loaded.inputs)]
     parents = {os.path.dirname(path) for path in paths} | {root, os.path.join(root, ".apm", "ledger")}
     stamps = [(path, fastlane.stamp_of(path)) for path in sorted({*paths, *parents, *_own_files()})]
     if any(len(stamp) == 6 and max(stamp[4:]) > now - LIMITS.racy_ns for _, stamp in stamps):
         return
+    begins, ends = runtime.bounds_of(loaded.day)
     record = {
-        "format": fastlane.FORMAT, "stamps": stamps, "line": encode(entry).decode(),
-        "digest": loaded.injection.digest,
+        "format": fastlane.FORMAT, "stamps": stamps, "from": begins, "until": ends,
+        "line": encode(runtime.ledger_entry(event, loaded)).decode(), "digest": loaded.injection.digest,
     }  # fmt: skip
     path = fastlane.record_path(env, root, event.host, event.source.value, event.session_key)
     with contextlib.suppress(ApmError):

@@ -20,5 +20,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def act(options: argparse.Namespace) -> int:
     sys.argv[1:] = ["--host", options.host]
+    if options.workspace:
+        sys.argv += ["--workspace", options.workspace]
+    if options.session is not None:
+        sys.argv += ["--session", options.session]
     start.main()
     return 0

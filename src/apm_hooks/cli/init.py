@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 
-from apm_hooks.cli.common import print_json, quoted, require_operator, say
-from apm_hooks.cli.trust import accept_workspace
+from apm_hooks.cli.common import here, print_json, quoted, require_operator, say, warn
+from apm_hooks.cli.trust import accept_workspace, changed_since
 from apm_hooks.errors import UsageError
 from apm_hooks.workspace import locate
-from apm_hooks.writeback import initialise, put_agents_block
+from apm_hooks.writeback import has_agents_block, initialise, put_agents_block
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -25,25 +25,34 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(options: argparse.Namespace) -> int:
-    root = locate(os.environ, os.getcwd(), options.workspace) or os.path.realpath(os.getcwd())
+    root = locate(os.environ, here(), options.workspace) or os.path.realpath(here())
     require_operator(root)
     try:
         os.makedirs(root, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{root} cannot be made a folder: {error.strerror}") from error
     created = initialise(root)
-    block = "AGENTS.md" in created or (options.agents_md and put_agents_block(root))
-    accept_workspace(root)
+    if options.agents_md:
+        put_agents_block(root)
+    block = has_agents_block(root)
+    # Accepting is the owner's look at what changed, and this command shows nothing of it.
+    changed = changed_since(root)
+    if not changed:
+        accept_workspace(root)
     if options.json:
-        print_json({"workspace": root, "created": created, "agents_block": bool(block), "trusted": True})
+        print_json({"workspace": root, "created": created, "agents_block": block, "trusted": True,
+                    "changed": list(changed)})  # fmt: skip
         return 0
     for path in created:
         say(f"created  {path}")
     if not created:
         say("created  nothing: all is there")
-    if not block and not options.agents_md:
+    if not block:
         say("kept     AGENTS.md as it is; --agents-md adds the agent's half of the protocol as a marked block")
     say(f"trusted  {root}")
+    if changed:
+        warn(f"changed since you accepted it, and not counted: {', '.join(changed)}; review it, then run: "
+             "apm-hooks trust")  # fmt: skip
     say("")
     say(f"Next: apm-hooks install claude-code    and    apm-hooks explain --workspace {quoted(root)}")
     return 0

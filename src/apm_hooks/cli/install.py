@@ -6,7 +6,7 @@ import argparse
 import os
 import time
 
-from apm_hooks.cli.common import print_json, require_operator, say, warn
+from apm_hooks.cli.common import here, print_json, require_operator, say, warn
 from apm_hooks.errors import ApmError
 from apm_hooks.hosts.claude_code_install import Plan, apply_plan, plan_install
 from apm_hooks.runtime import Runtime
@@ -34,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def act(options: argparse.Namespace) -> int:
-    root = locate(os.environ, os.getcwd(), options.workspace)
+    root = locate(os.environ, here(), options.workspace)
     project = project_of(options, root)
     require_operator(project)
     grouped = _has_groups(root)
@@ -48,7 +48,7 @@ def act(options: argparse.Namespace) -> int:
 def project_of(options: argparse.Namespace, root: str | None) -> str:
     """The folder whose files are meant: the workspace, else this folder where the project's own files were asked for,
     else none."""
-    return root or (os.path.realpath(os.getcwd()) if options.scope == "project" else "")
+    return root or (os.path.realpath(here()) if options.scope == "project" else "")
 
 
 def home() -> str:

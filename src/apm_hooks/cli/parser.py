@@ -7,12 +7,14 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from apm_hooks._version import __version__
-from apm_hooks.errors import ApmError
+from apm_hooks.cli.common import print_json, warn
+from apm_hooks.errors import ApmError, UsageError
 
 _EPILOG = """\
-exit codes: 0 done · 1 something is wrong · 2 usage · 3 settings · 4 not trusted, or another owner's · 5 a file · 6 a lock
+exit codes: 0 done, 1 something is wrong, 2 usage, 3 settings, 4 not trusted or another owner's, 5 a file, 6 a lock
 
 a first workspace:
   apm-hooks init --workspace DIR            create what is missing and accept the folder
@@ -33,17 +35,25 @@ _COMMANDS: tuple[tuple[str, str, str], ...] = (
 )
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose complaints are errors of ours, so that they look like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, remedy=f"See: {self.prog} --help")
+
+
 def build() -> argparse.ArgumentParser:
     """The parser of every command."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="apm-hooks", description="Memory for AI agents: loaded bit by bit, kept apart per conversation.",
-        epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
     )  # fmt: skip
     parser.add_argument("--version", action="version", version=f"apm-hooks {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, module, summary in _COMMANDS:
         sub = commands.add_parser(
             name, help=summary, formatter_class=argparse.RawDescriptionHelpFormatter, parents=[_common()],
+            allow_abbrev=False,
         )  # fmt: skip
         command = importlib.import_module(module)
         command.configure(sub)
@@ -51,8 +61,8 @@ def build() -> argparse.ArgumentParser:
     return parser
 
 
-def _common() -> argparse.ArgumentParser:
-    common = argparse.ArgumentParser(add_help=False)
+def _common() -> _Parser:
+    common = _Parser(add_help=False)
     group = common.add_argument_group("common")
     group.add_argument(
         "--workspace", metavar="DIR", default="",
@@ -66,21 +76,35 @@ def _common() -> argparse.ArgumentParser:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Parse and act; every error of ours becomes one line on standard error and its exit code."""
-    options = build().parse_args(arguments)
-    act: Callable[[argparse.Namespace], int] = options.act
+    """Parse and act; an error becomes one line on standard error (with `--json` also a document) and its exit code."""
+    code = 0
     try:
-        code = act(options)
-        sys.stdout.flush()
-        return code
-    except ApmError as error:
-        if options.json:
-            import json
-
-            print(json.dumps({"error": error.as_dict()}, ensure_ascii=False, indent=2))
-        sys.stderr.write(f"apm-hooks: {error}\n")
-        return error.exit_code
+        try:
+            options = build().parse_args(arguments)
+            act: Callable[[argparse.Namespace], int] = options.act
+            code = act(options)
+        except ApmError as error:
+            code = error.exit_code
+            warn(str(error))
+            if "--json" in arguments:
+                print_json({"error": error.as_dict()})
+        except SystemExit:
+            # What argparse does after it has printed a help text or the version.
+            pass
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has seen enough (`| head`); Python would complain about it once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 0
+        # The reader has seen enough (`| head`).
+        _forget_output()
+    except OSError as error:
+        _forget_output()
+        warn(f"{error.filename or 'the output'}: {error.strerror or error}")
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return code
+
+
+def _forget_output() -> None:
+    """Let nothing more be said of a standard output that takes no more: Python would complain once more at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -39,7 +39,10 @@ def act(options: argparse.Namespace) -> int:
         print_json({"workspace": root, "was_trusted": trust.accepted, "changed": list(changed),
                     "trusted": trust.accepted or not options.show, "privacy": shown})  # fmt: skip
         return 0
-    rows = [(name, _brief(value), "changed" if name in changed else "") for name, value in shown.items()]
+    rows = [
+        ("" if at else name, part, "changed" if name in changed and not at else "")
+        for name, value in shown.items() for at, part in enumerate(_values(value))
+    ]  # fmt: skip
     say(table(("setting", "value", "since last time"), rows))
     say("")
     say(f"{'would trust' if options.show else 'trusted'}  {root}")
@@ -53,11 +56,17 @@ def accept_workspace(root: str) -> None:
     accept(root, privacy_digests(*read_declared(root, where, os.environ)), where, when=now())
 
 
-def _brief(value: object) -> str:
+def changed_since(root: str) -> tuple[str, ...]:
+    """Names of the privacy settings of the workspace at `root` that changed since its owner accepted it."""
+    where = places(os.environ)
+    digests = privacy_digests(*read_declared(root, where, os.environ))
+    return read_trust(root, where, os.environ).changed(digests)
+
+
+def _values(value: object) -> list[str]:
+    """A setting's value, a line for each part: what is accepted must all be seen."""
     if isinstance(value, dict):
-        pairs = [f"{key} → {name}" for key, name in list(value.items())[:5]]
-        more = f", and {len(value) - 5} more" if len(value) > 5 else ""
-        return (", ".join(pairs) + more) or "none"
+        return [f"{key} → {name}" for key, name in value.items()] or ["none"]
     if isinstance(value, list):
-        return ", ".join(map(str, value)) or "none"
-    return str(value).lower()
+        return list(map(str, value)) or ["none"]
+    return [str(value).lower()]

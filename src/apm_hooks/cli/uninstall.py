@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from apm_hooks.cli.common import require_operator
+from apm_hooks.cli.common import here, require_operator
 from apm_hooks.cli.install import add_options, carry_out, home, project_of
 from apm_hooks.hosts.claude_code_install import plan_uninstall
 from apm_hooks.workspace import locate
@@ -20,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(options: argparse.Namespace) -> int:
-    project = project_of(options, locate(os.environ, os.getcwd(), options.workspace))
+    project = project_of(options, locate(os.environ, here(), options.workspace))
     require_operator(project)
     plan = plan_uninstall(scope=options.scope, home=home(), project=project,
                           config_dir=os.environ.get("CLAUDE_CONFIG_DIR"))  # fmt: skip

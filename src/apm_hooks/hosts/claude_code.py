@@ -19,16 +19,18 @@ CAP_UNITS = 10_000
 CAPS = (Bound("utf16", utf16_units, CAP_UNITS),)
 
 
-def session_start(payload: Mapping[str, Any], session_key: str | None) -> HostEvent | None:
-    """The record of a SessionStart or SubagentStart payload; None for any other event or an unknown source.
+def event_of(payload: Mapping[str, Any], session_key: str | None) -> HostEvent | None:
+    """The record of a SessionStart, SubagentStart or UserPromptSubmit payload; None for any other event, for an
+    unknown source, and for a slash command, which is no message.
 
     A coding CLI has no chats: without a session key its sessions are the owner's own (protocol, section 3).
     """
     name, source = payload.get("hook_event_name"), payload.get("source")
-    subagent = name == "SubagentStart" or bool(payload.get("agent_id"))
-    if name not in ("SessionStart", "SubagentStart"):
+    message = str(payload.get("prompt") or "") if name == "UserPromptSubmit" else ""
+    if name not in ("SessionStart", "SubagentStart", "UserPromptSubmit") or is_command(message):
         return None
-    if name == "SubagentStart":
+    if name != "SessionStart":
+        # What a prompt calls its source is another thing.
         source = Source.STARTUP.value
     if source not in tuple(Source):
         return None
@@ -38,8 +40,15 @@ def session_start(payload: Mapping[str, Any], session_key: str | None) -> HostEv
         source=Source(str(source)),
         session_key=session_key,
         single_user=True,
-        subagent=subagent,
+        subagent=name == "SubagentStart" or bool(payload.get("agent_id")),
+        message=message,
     )
+
+
+def is_command(message: str) -> bool:
+    """True for `/name …`: what the host takes for a command, and no path that a message happens to start with."""
+    word = message.split(maxsplit=1)[0] if message.strip() else ""
+    return message.startswith("/") and word[1:].replace("-", "").replace(":", "").replace("_", "").isalnum()
 
 
 def start_directory(payload: Mapping[str, Any], env: Mapping[str, str]) -> str:
@@ -47,24 +56,19 @@ def start_directory(payload: Mapping[str, Any], env: Mapping[str, str]) -> str:
     return env.get("CLAUDE_PROJECT_DIR") or str(payload.get("cwd") or ".")
 
 
-def session_start_answer(loaded: Loaded) -> dict[str, Any]:
+def answer_of(event_name: str, loaded: Loaded) -> dict[str, Any]:
     """The answer that puts the injection into the model's context; empty where there is nothing to say."""
+    return notice_answer(event_name, loaded.injection.text, loaded.warning)
+
+
+def notice_answer(event_name: str, context: str, warning: str) -> dict[str, Any]:
+    """An answer with text for the model and one line for the user; either may be empty. The host drops an answer whose
+    event is not the one it asked about."""
     answer: dict[str, Any] = {}
-    if loaded.injection.text:
-        answer["hookSpecificOutput"] = {
-            "hookEventName": "SessionStart",
-            "additionalContext": loaded.injection.text,
-        }
-    if loaded.warning:
-        answer["systemMessage"] = loaded.warning
-    return answer
-
-
-def notice_answer(context: str, warning: str) -> dict[str, Any]:
-    """An answer with one neutral line for the model and one for the user; either may be empty."""
-    answer: dict[str, Any] = {"systemMessage": warning} if warning else {}
     if context:
-        answer["hookSpecificOutput"] = {"hookEventName": "SessionStart", "additionalContext": context}
+        answer["hookSpecificOutput"] = {"hookEventName": event_name, "additionalContext": context}
+    if warning:
+        answer["systemMessage"] = warning
     return answer
 
 

@@ -1,30 +1,89 @@
-"""The owner's memory in three layers (protocol, section 6)."""
+"""The owner's memory in three layers (protocol, section 6): 0 the index, 1 attention, 2 one more file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import date, timedelta
 
 from apm_hooks import texts
 from apm_hooks.index import parse_index
+from apm_hooks.protocol.ceiling import NOTE, dm_may_load, layer_of
+from apm_hooks.protocol.group import spend
 from apm_hooks.protocol.loading import Loading
-from apm_hooks.records import DM
+from apm_hooks.records import DM, Index
+from apm_hooks.routing import compile_routes, route_message
+
+ATTENTION = "memory/main/attention.md"
+LONGTERM = "memory/main/longterm.md"
+NOTES_SHARE = 1 / 3
 
 
-def load_start(loading: Loading, last_flush: Callable[[], str]) -> None:
-    """Layers 0 and 1, then the line on the last flush. `last_flush()` gives that line's text.
+def load_start(loading: Loading, today: date, last_flush: Callable[[], str], *, message_events: bool) -> None:
+    """Layers 0 and 1, the notes of today and yesterday, and the line on the last flush, which `last_flush()` gives.
 
-    Without an index there is nothing but a short notice that memory is not initialised, and how.
+    Without an index there is nothing but a short notice that memory is not initialised, and how. A host that fires no
+    message events gets layer 2 at once: the long-term file.
     """
     found = loading.read("layer 0", DM.index_path)
     if found is None:
         if loading.steps[-1].verdict == "absent":
             loading.say("layer 0", texts.DM_NOT_INITIALISED)
         return
+    _take_budget(loading, parse_index(found.text, DM))
+    loading.add("layer 0", "index", DM.index_path, found, more_to_come=True)
+    _load(loading, "layer 1", "P0", ATTENTION)
+    if not message_events:
+        _load(loading, "layer 2", "P1", LONGTERM)
+    _load_notes(loading, today)
+    loading.say("last flush", last_flush())
+    spend(loading)
+
+
+def load_message(loading: Loading, message: str, loaded: Sequence[tuple[str, str]]) -> bool:
+    """Layer 2: the first message that matches a file not loaded yet loads it; `loaded` are the epoch's files so far.
+
+    True where automatic loading is done for the epoch.
+    """
+    found = loading.read("layer 0", DM.index_path)
+    if found is None:
+        return False
     index = parse_index(found.text, DM)
+    _take_budget(loading, index)
+    table = compile_routes(index.routes)
+    seen = {path.removeprefix(f"{DM.directory}/") for path, _ in loaded}
+    layers = [layer for _, layer in loaded]
+    while (match := route_message(message, table, exclude=seen)) is not None:
+        seen.add(match.route.path)
+        path = f"{DM.directory}/{match.route.path}"
+        loading.note("layer 2", path, "matched", texts.matched(match.words, match.score))
+        if not dm_may_load(layers):
+            loading.note("layer 2", path, "skipped", texts.SKIP_CEILING)
+            return True
+        file = loading.read("layer 2", path)
+        if file is not None:
+            layer = layer_of(match.route.priority, sub_file=False)
+            return loading.add("layer 2", layer, path, file, more_to_come=True) or spend(loading)
+    if not any(step.verdict == "matched" for step in loading.steps):
+        loading.note("layer 2", "", "nothing", texts.NO_ROUTE)
+    return False
+
+
+def _load(loading: Loading, step: str, layer: str, path: str) -> None:
+    found = loading.read(step, path)
+    if found is not None:
+        loading.add(step, layer, path, found, more_to_come=True)
+
+
+def _load_notes(loading: Loading, today: date) -> None:
+    """Today's and yesterday's notes, by calendar day, both together within a third of the budget."""
+    share = loading.shares(NOTES_SHARE)
+    for day in (today, today - timedelta(days=1)):
+        path = f"memory/{day.isoformat()}.md"
+        found = loading.read("daily note", path)
+        if found is not None:
+            loading.add("daily note", NOTE, path, found, more_to_come=True, share=share)
+
+
+def _take_budget(loading: Loading, index: Index) -> None:
     if index.budget_tokens is not None:
         loading.budget = index.budget_tokens
-    loading.add("layer 0", "index", DM.index_path, found, more_to_come=True)
-    attention = loading.read("layer 1", "memory/main/attention.md")
-    if attention is not None:
-        loading.add("layer 1", "attention", "memory/main/attention.md", attention, more_to_come=True)
-    loading.say("last flush", last_flush())

@@ -1,11 +1,21 @@
-"""A group's memory in five steps (protocol, section 5)."""
+"""A group's memory in five steps (protocol, section 5): 0 map the name, 1 read the index, 2 match the message, 3 load
+that one P-file, 4 load one sub-file, 5 stop when the budget is spent."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from apm_hooks import texts
+from apm_hooks.files import MemoryText
 from apm_hooks.index import parse_index
+from apm_hooks.protocol.ceiling import SUB_FILE, group_may_load, layer_of
 from apm_hooks.protocol.loading import Loading
-from apm_hooks.records import Scope, Step
+from apm_hooks.protocol.subfiles import candidates
+from apm_hooks.records import Index, RouteMatch, Scope
+from apm_hooks.routing import MINIMUM_SCORE, compile_routes, route_message
+
+ATTENTION, PROJECT = "attention.md", "project.md"
+_ARCHIVE_MARKS = ("[archived]", "已归档")
 
 
 def load_start(loading: Loading, scope: Scope, mapped_id: str) -> None:
@@ -13,14 +23,125 @@ def load_start(loading: Loading, scope: Scope, mapped_id: str) -> None:
 
     A mapped group without an index gets a short first-join notice and nothing else (protocol, section 3).
     """
-    path = scope.index_path
-    loading.steps.append(Step("0 map", "", "mapped", f"{mapped_id} is {scope.name}"))
-    found = loading.read("1 index", path)
+    loading.note("0 map", "", "mapped", f"{mapped_id} is {scope.name}")
+    found = loading.read("1 index", scope.index_path)
     if found is None:
         if loading.steps[-1].verdict == "absent":
-            loading.say("1 index", texts.FIRST_JOIN.format(path=path))
+            loading.say("1 index", texts.FIRST_JOIN.format(path=scope.index_path))
         return
+    _take_budget(loading, parse_index(found.text, scope))
+    if not loading.add("1 index", "index", scope.index_path, found, more_to_come=True):
+        spend(loading)
+
+
+def load_message(loading: Loading, scope: Scope, message: str, loaded: Sequence[tuple[str, str]]) -> bool:
+    """Steps 2 to 5 for one message; `loaded` are the epoch's files so far, as (path, layer).
+
+    True where automatic loading is done for the epoch: one file was loaded, or the budget is spent.
+    """
+    found = loading.read("1 index", scope.index_path)
+    if found is None:
+        return False
     index = parse_index(found.text, scope)
+    _take_budget(loading, index)
+    layers = [layer for _, layer in loaded]
+    seen = {path.removeprefix(f"{scope.directory}/") for path, _ in loaded}
+    while (match := best_route(message, index, seen)) is not None:
+        seen.add(match.route.path)
+        layer = layer_of(match.route.priority, sub_file=match.route.sub_file)
+        loading.note("2 match", _path(scope, match.route.path), "matched", texts.matched(match.words, match.score))
+        if not group_may_load(layers, layer):
+            loading.note("3 load", _path(scope, match.route.path), "skipped", texts.SKIP_CEILING)
+            continue
+        path, layer, file = _open(loading, scope, match.route.path, layer, seen)
+        if file is None:
+            continue
+        if loading.add("3 load", layer, path, file, more_to_come=True):
+            if layer != SUB_FILE:
+                _load_sub_file(loading, scope, message, file, index, layers)
+            return True
+        return spend(loading)
+    if not any(step.step == "2 match" for step in loading.steps):
+        loading.note("2 match", "", "nothing", texts.NO_ROUTE)
+    return False
+
+
+def best_route(message: str, index: Index, seen: set[str]) -> RouteMatch | None:
+    """Step 2. A `P2-L3` row is a route of its own and ranks after P2 (protocol, section 4)."""
+    plain = route_message(message, compile_routes(index.routes), exclude=seen)
+    sub = route_message(message, compile_routes(index.routes, sub_files=True), exclude=seen)
+    if sub is not None and (plain is None or plain.route.priority > 2 or _took_the_rest(plain)):
+        return sub
+    return plain
+
+
+def spend(loading: Loading) -> bool:
+    """Step 5: where the breaker tripped, say so; True where it did."""
+    if loading.tripped:
+        loading.say("5 budget", texts.BUDGET_SPENT)
+    return loading.tripped
+
+
+def is_archived(text: str) -> bool:
+    """True for an attention file that says so: `status: archived`, or `[ARCHIVED]` or 已归档 in its heading."""
+    lines = text.removeprefix("\ufeff").split("\n")
+    if lines[0].strip() == "---":
+        for line in lines[1:40]:
+            if line.strip() == "---":
+                break
+            key, _, value = line.partition(":")
+            if key.strip().lower() == "status" and value.strip().strip("\"'").lower() == "archived":
+                return True
+    heading = next((line for line in lines if line.lstrip().startswith("#")), "").lower()
+    return any(mark in heading for mark in _ARCHIVE_MARKS)
+
+
+def _open(
+    loading: Loading, scope: Scope, name: str, layer: str, seen: set[str]
+) -> tuple[str, str, MemoryText | None]:
+    """Step 3's file with its layer; an archived attention file is passed over for the project file."""
+    path = _path(scope, name)
+    file = loading.read("3 load", path)
+    if file is None or name != ATTENTION or not is_archived(file.text):
+        return path, layer, file
+    loading.note("3 load", path, "skipped", texts.SKIP_ARCHIVED)
+    if PROJECT in seen:
+        return path, layer, None
+    seen.add(PROJECT)
+    project = _path(scope, PROJECT)
+    return project, layer_of(1, sub_file=False), loading.read("3 load", project)
+
+
+def _load_sub_file(
+    loading: Loading, scope: Scope, message: str, file: MemoryText, index: Index, layers: Sequence[str]
+) -> None:
+    """Step 4: a sub-file that the file of step 3 refers to and that the message matches; one."""
+    rows = candidates(file.text, scope.directory, index.routes)
+    if not rows:
+        return
+    match = route_message(message, compile_routes(rows, sub_files=True))
+    if match is None:
+        loading.note("4 sub-file", "", "nothing", texts.NO_SUB_FILE)
+        return
+    path = _path(scope, match.route.path)
+    if not group_may_load(layers, SUB_FILE):
+        loading.note("4 sub-file", path, "skipped", texts.SKIP_CEILING)
+        return
+    found = loading.read("4 sub-file", path)
+    if found is not None and not loading.add("4 sub-file", SUB_FILE, path, found, more_to_come=False):
+        spend(loading)
+
+
+def _took_the_rest(match: RouteMatch) -> bool:
+    """True where a catch-all row was chosen because nothing else matched."""
+    return match.route.catch_all and match.score < MINIMUM_SCORE
+
+
+def _take_budget(loading: Loading, index: Index) -> None:
     if index.budget_tokens is not None:
         loading.budget = index.budget_tokens
-    loading.add("1 index", "index", path, found, more_to_come=True)
+
+
+def _path(scope: Scope, name: str) -> str:
+    return f"{scope.directory}/{name}"
+

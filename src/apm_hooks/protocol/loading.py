@@ -6,7 +6,7 @@ nothing that does not fit; every decision becomes a step that `explain` can show
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from apm_hooks import texts
@@ -16,7 +16,6 @@ from apm_hooks.files import MemoryText, read_text
 from apm_hooks.injection import render, show_invisible
 from apm_hooks.ownership import loads
 from apm_hooks.records import LIMITS, Bound, Fragment, Injection, Limits, Scope, Step
-from apm_hooks.tokens import TokenCounter
 
 
 @dataclass(slots=True)
@@ -24,12 +23,12 @@ class Loading:
     """One run of the loader for `scope` in the workspace at `root`.
 
     `budget` is in tokens by `counter`, over everything injected in the epoch, of which `spent_before` is gone
-    already; `caps` are the host's own outer bounds.
+    already; `caps` are the host's own outer bounds. `tripped`: the budget could not take a file.
     """
 
     root: str
     scope: Scope | None
-    counter: TokenCounter
+    counter: Callable[[str], int]
     budget: int
     caps: Sequence[Bound] = ()
     spent_before: int = 0
@@ -56,35 +55,62 @@ class Loading:
             self.steps.append(Step(step, path, "absent", texts.SKIP_NO_FILE))
         return found
 
-    def add(self, step: str, layer: str, path: str, found: MemoryText, *, more_to_come: bool) -> None:
-        """Take the file into the injection, whole or cut, within its share of what is left."""
+    def add(
+        self, step: str, layer: str, path: str, found: MemoryText, *, more_to_come: bool, share: Sequence[int] = ()
+    ) -> bool:
+        """Take the file into the injection, whole or cut; False where not even a marker of it fits.
+
+        Where more may follow it gets 70 % of what is left. `share` are limits as `shares` gives them: the text up to
+        and including this file keeps within them too. A file that the token budget itself cannot take trips the
+        breaker; one that only a share or the host's cap cannot take does not (protocol, section 7).
+        """
         text = show_invisible(found.text)
 
         def wrap(content: str) -> str:
             return self._render([*self.fragments, Fragment(layer, content, path, found.digest)])
 
         before = self.spent()
-        cut = cut_to_fit(text, self._bounds(more_to_come), wrap=wrap, path=path, count=self.counter)
+        bounds = self._bounds(more_to_come, share)
+        cut = cut_to_fit(text, bounds, wrap=wrap, path=path, count=self.counter)
         if cut is None:
-            self.tripped = True
+            free = self._budget_bound(reserved=True)
+            if cut_to_fit(text, [free], wrap=wrap, path=path, count=self.counter) is None:
+                self.tripped = True
             self.steps.append(Step(step, path, "skipped", texts.SKIP_NO_ROOM))
-            return
+            return False
         self.fragments.append(Fragment(layer, cut.text, path, found.digest))
         reason = texts.LOADED_WHOLE if cut.whole else texts.LOADED_CUT.format(
             lines=cut.omitted_lines, tokens=cut.omitted_tokens)  # fmt: skip
         if found.note:
             reason = f"{reason}; read as {found.note}"
         self.steps.append(Step(step, path, "loaded", reason, self.spent() - before))
+        return True
+
+    def shares(self, part: float) -> list[int]:
+        """For the budget and each cap: what the text may come to when `part` of the whole is added to it now."""
+        text = self._render(self.fragments)
+        return [
+            (bound.measure(text) if text else 0) + int((bound.limit + spent) * part)
+            for bound, spent in zip(self._outer(), (self.spent_before, *(0 for _ in self.caps)), strict=True)
+        ]
 
     def say(self, step: str, line: str) -> None:
         """Add a line of our own, if it fits."""
         before = self.spent()
         text = self._render([*self.fragments, Fragment("notice", line)])
-        if all(bound.measure(text) <= bound.limit for bound in self._bounds(more_to_come=False)):
+        if all(bound.measure(text) <= bound.limit for bound in self._outer()):
             self.fragments.append(Fragment("notice", line))
             self.steps.append(Step(step, "", "said", line, self.spent() - before))
         else:
             self.steps.append(Step(step, "", "skipped", texts.SKIP_NO_ROOM))
+
+    def note(self, step: str, path: str, verdict: str, reason: str) -> None:
+        """A decision without text of its own."""
+        self.steps.append(Step(step, path, verdict, reason))
+
+    def files(self) -> tuple[tuple[str, str], ...]:
+        """What was taken in so far, as (path, layer)."""
+        return tuple((part.path, part.layer) for part in self.fragments if part.path)
 
     def spent(self) -> int:
         """Tokens of what would be injected now."""
@@ -98,18 +124,26 @@ class Loading:
         if not text:
             return Injection()
         digest = blake2b(text.encode(), digest_size=16).hexdigest()
-        return Injection(text, self.counter(text), digest, tuple(part.path for part in self.fragments if part.path))
+        return Injection(text, self.counter(text), digest, self.files())
 
     def _render(self, fragments: Sequence[Fragment]) -> str:
         return render(self.scope, fragments)
 
-    def _bounds(self, more_to_come: bool) -> list[Bound]:
-        """The budget and the host's caps as bounds on the whole text; where more may follow, only a share of what
-        is left of each may be used."""
+    def _budget_bound(self, *, reserved: bool) -> Bound:
+        """What is left of the budget; `reserved` keeps back what it costs to say that it is spent."""
+        keep = self.counter(texts.BUDGET_SPENT) + self.limits.seam_tokens if reserved else 0
+        return Bound("tokens", self.counter, self.budget - self.spent_before - keep)
+
+    def _outer(self) -> list[Bound]:
+        return [self._budget_bound(reserved=False), *self.caps]
+
+    def _bounds(self, more_to_come: bool, share: Sequence[int]) -> list[Bound]:
+        """The budget and the host's caps as bounds on the whole text, with what this file may take of each."""
         text = self._render(self.fragments)
         bounds = []
-        for bound in (Bound("tokens", self.counter, self.budget - self.spent_before), *self.caps):
+        for place, bound in enumerate((self._budget_bound(reserved=True), *self.caps)):
             used = bound.measure(text) if text else 0
             room = allowance(max(bound.limit - used, 0), self.limits.p_file_share, more_to_come)
-            bounds.append(Bound(bound.unit, bound.measure, min(used + room, bound.limit)))
+            limit = min(used + room, bound.limit, *share[place : place + 1])
+            bounds.append(Bound(bound.unit, bound.measure, limit))
         return bounds
