@@ -1,11 +1,11 @@
-"""How well messages are routed to rows, on a labelled corpus: accuracy per kind and language, for both halves.
+"""How well messages are routed to rows, on a labelled corpus: accuracy per kind and language, by half.
 
     python benchmarks/routing.py           accuracy, then the time a message takes on large tables
     python benchmarks/routing.py --json    the same as JSON
     python benchmarks/routing.py --misses dev    which messages of a half went elsewhere, with the reasons
 
-The half `dev` was looked at while the rules were written; `held-out` was not. The exit code is 1 where a target is missed
-in either half. Kinds without a target (`paraphrase`, `long`, `catch-all`) are reported only.
+The half `dev` was looked at while the rules were written; `held-out` was not. The exit code is 1 where a
+target is missed in either half. Kinds without a target (`paraphrase`, `long`, `catch-all`) are reported only.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def missed(counts: dict[str, dict[str, dict[str, tuple[int, int]]]]) -> list[str
 
 
 def timings() -> dict[str, float]:
-    """Milliseconds for one message, table made ready anew, as a hook process pays it."""
+    """Milliseconds of processor time for one message, table made ready anew, as a hook process pays it."""
     parts = (
         "ba",
         "cor",
@@ -159,9 +159,9 @@ def timings() -> dict[str, float]:
     for name, case in cases.items():
         best = float("inf")
         for _ in range(5):
-            start = time.perf_counter()
+            start = time.process_time()
             case()
-            best = min(best, time.perf_counter() - start)
+            best = min(best, time.process_time() - start)
         out[name] = round(best * 1000, 2)
     return out
 

@@ -18,7 +18,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("places", "files", "locking", "settings", "trust", "tokens", "log"),
     ("names", "session", "scope", "ownership", "tables", "cells", "index", "graphemes", "budget", "wordlists", "words_class", "words_chat",
      "words_generic", "words_typos", "words_forms", "words", "words_evidence", "words_table", "routing", "injection", "jsonedit", "textblocks"),
-    ("ledger", "flushstate", "workspace", "protocol", "protocol.ceiling",
+    ("prepared", "ledger", "flushstate", "workspace", "protocol", "protocol.ceiling",
      "protocol.subfiles", "protocol.loading", "protocol.group", "protocol.dm",
      "writeback"),
     (),

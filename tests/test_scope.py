@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apm_hooks.errors import NameRefusedError, SettingsError
-from apm_hooks.records import DM, LIMITS, HostEvent, Scope, ScopeDecision, ScopeKind
+from apm_hooks.records import DM, LIMITS, ChatType, HostEvent, Scope, ScopeDecision, ScopeKind, SessionKey
 from apm_hooks.scope import GroupEntry, GroupMap, ScopeSettings, decide_scope, read_group_map
 from apm_hooks.session import parse_session_key
 
@@ -115,6 +115,8 @@ def test_an_error_names_an_odd_key_in_one_printable_line() -> None:
     groups = group_map(**{"a\n\x1b[31m\u202e": "..", "b\n": 5, "c\n": "A", "d\n": "a"})
     assert len(groups.errors) == 4
     assert all(str(error).isprintable() for error in groups.errors)
+    (error,) = group_map(**{"x" * 1000: ".."}).errors
+    assert len(str(error)) < 500
 
 
 @pytest.mark.parametrize(
@@ -150,6 +152,10 @@ def test_what_is_no_strict_json_object(text: str, word: str) -> None:
         read_group_map(text, file=FILE)
     assert str(caught.value).startswith(FILE)
     assert word in str(caught.value)
+
+
+def test_the_longest_map_is_read() -> None:
+    assert read_group_map("{}" + " " * (LIMITS.settings_bytes - 2), file=FILE) == EMPTY
 
 
 def test_a_syntax_error_names_its_line() -> None:
@@ -217,6 +223,8 @@ FIND = group_map(
         "agent:main:irc:channel:C8": "narrow",
         "!Room:Hs": "room",
         "agent:main:matrix:channel:!Bound:hs": "bound",
+        "agent:main:irc:channel:!Five": "irc-room",
+        "x" * LIMITS.key_chars: "long",
     }
 )
 
@@ -244,10 +252,32 @@ FIND = group_map(
         ("matrix:channel:!Room", None),
         ("matrix:channel:!Bound:hs", "bound"),
         ("signal:group:!Bound:hs", None),
+        ("irc:channel:!five", "irc-room"),
     ],
 )
 def test_look_up_by_id_and_channel(key: str, name: str | None) -> None:
     assert named(FIND, key) == name
+
+
+def test_an_id_of_the_longest_kind_is_read() -> None:
+    assert [entry.name for entry in FIND.entries][-1] == "long"
+    assert FIND.errors == ()
+
+
+def test_a_grammar_that_leaves_capitals_in_the_channel_finds_the_same() -> None:
+    key = SessionKey("k", ChatType.GROUP, channel="SLACK", id="C9")
+    assert FIND.find(key) == GroupEntry("c9", "slack-only", "slack", "c9")
+    room = SessionKey("k", ChatType.GROUP, channel="Matrix", id="!Room:other")
+    assert FIND.find(room) is None
+    found = FIND.find(room, matrix_without_server=True)
+    assert found is not None
+    assert found.name == "room"
+
+
+def test_an_entry_keeps_its_own_fault_where_its_id_stands_twice() -> None:
+    first, second = group_map(C1="a", c1="..").errors
+    assert "more than once" in first.cause
+    assert isinstance(second, NameRefusedError)
 
 
 def test_a_refused_entry_is_not_answered_for_by_a_wider_one() -> None:
@@ -265,10 +295,10 @@ def test_a_refused_entry_is_not_answered_for_by_a_wider_one() -> None:
 def test_matrix_rooms_without_their_server() -> None:
     groups = group_map(
         **{"!r:a.org": "one", "!r:b.org": "one", "!s:a.org": "two", "!s:b.org": "three", "!t": "four",
-           "agent:x:matrix:channel:!u:a.org": "five", "agent:x:irc:channel:!v": "six"}
+           "agent:x:matrix:channel:!u:a.org": "five", "agent:x:irc:channel:!v": "six", "w:a.org": "seven"}
     )  # fmt: skip
     expected = {"!r:z": "one", "!r:z:8448": "one", "!s:z": None, "!s:a.org": "two", "!t:z": "four", "!u": "five",
-                "!v:z": None, "!R:z": None}  # fmt: skip
+                "!v:z": None, "!R:z": None, "w:z": None}  # fmt: skip
     for id_, name in expected.items():
         key = f"matrix:channel:{id_}"
         assert named(groups, key, without_server=True) == name, id_
@@ -400,6 +430,7 @@ def test_keys_without_the_hosts_prefix_have_no_scope() -> None:
     "key, event, words",
     [
         ("agent:main:main", {"sender": '7"x'}, ['owner_peers = ["PEER"] in apm.toml']),
+        ("agent:main:main", {"sender": "7\\x"}, ['owner_peers = ["PEER"] in apm.toml']),
         ("agent:main:direct:77", {}, ['owner_peers = ["77"] in apm.toml']),
         ("agent:main:mywork", {}, ["[scopes]", '"DM" or "Group(NAME)"']),
         ("agent:main:mywork", {"is_group": True}, ["[scopes]", '"Group(NAME)"']),
@@ -422,7 +453,7 @@ def test_an_unmapped_group_is_told_how_to_map_it(id_: str) -> None:
     assert decision.code == "unmapped-group"
     assert decision.remedy == f"apm-hooks group add NAME --id {shlex.quote(id_)}"
     assert id_.split("'", maxsplit=1)[0] in decision.detail
-    assert "matrix" in decision.detail
+    assert decision.detail.endswith("on matrix is not in the group map")
 
 
 def test_a_group_with_a_refused_entry_is_told_why() -> None:
@@ -473,6 +504,7 @@ def test_what_a_key_holds_stays_in_one_printable_line() -> None:
         ("agent:main:mywork", {"*": "Group"}, {}, None, "scopes-refused"),
         ("agent:main:mywork", {"*": "Group(team"}, {}, None, "scopes-refused"),
         ("agent:main:mywork", {"*": "Group()"}, {}, None, "scopes-refused"),
+        ("agent:main:mywork", {"*": "team)"}, {}, None, "scopes-refused"),
         ("agent:main:mywork", {"*": "Group(../main)"}, {}, None, "scopes-refused"),
         ("agent:main:mywork", {"*": "Group(Team)"}, {}, None, "scopes-refused"),
         ("agent:main:mywork", {"*": "Group(team/x)"}, {}, None, "scopes-refused"),
@@ -497,6 +529,7 @@ def test_what_a_key_holds_stays_in_one_printable_line() -> None:
         ("agent:main:hook:group:-100", {"*": "DM"}, {}, None, "conflict"),
         ("telegram:group:-100", {"*": "DM"}, {}, None, "conflict"),
         ("telegram:group:-100", {"*": "Group(team)"}, {}, group("team"), "scopes"),
+        ("x" * LIMITS.key_chars, {"*": "DM"}, {}, DM, "scopes"),
         ("x" * (LIMITS.key_chars + 1), {"*": "DM"}, {}, None, "unknown-key"),
         ("agent:main:a[b]", {"agent:main:a[b]": "DM"}, {}, None, "unknown-key"),
         ("agent:main:a[b]", {"agent:main:a[[]b]": "DM"}, {}, DM, "scopes"),

@@ -185,8 +185,28 @@ def test_unknown(raw: str) -> None:
 @pytest.mark.parametrize("chat", ["direct", "group"])
 @pytest.mark.parametrize(
     "word",
-    "main direct dm group channel thread topic agent acp hook internal-session-effects explicit dashboard boot "
-    "global unknown slash session heartbeat Heartbeat".split(),
+    [
+        "main",
+        "direct",
+        "dm",
+        "group",
+        "channel",
+        "thread",
+        "topic",
+        "agent",
+        "acp",
+        "hook",
+        "explicit",
+        "dashboard",
+        "internal-session-effects",
+        "boot",
+        "global",
+        "unknown",
+        "slash",
+        "session",
+        "heartbeat",
+        "Heartbeat",
+    ],
 )
 def test_a_word_with_a_meaning_of_its_own_is_no_channel(word: str, account: str, chat: str) -> None:
     assert parse_session_key(f"agent:main:{word}:{account}{chat}:501").chat is UNKNOWN

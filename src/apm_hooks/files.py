@@ -352,16 +352,31 @@ def _make_private(root: str, path: str) -> None:
         raise MemoryFileError(f"cannot be made a directory: {error.strerror}", file=_shown(path)) from error
 
 
-def append_line(root: str, path: str, line: bytes) -> None:
-    """Add one line to a file of ours with a single write, creating it with mode 0600; raises MemoryFileError."""
+def open_to_append(root: str, path: str) -> int:
+    """A descriptor that appends to a plain file of ours, created with mode 0600; the caller closes it.
+
+    Raises FileNotFoundError where a folder on the way is absent, MemoryFileError for anything that is no plain file.
+    """
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    try:
-        with _parent(root, path) as (directory, name):
+    with _parent(root, path) as (directory, name):
+        try:
             descriptor = os.open(name, flags, 0o600, dir_fd=directory)
-            try:
-                os.write(descriptor, line)
-            finally:
-                os.close(descriptor)
+        except OSError as error:
+            raise _refusal(path, error, directory, name) from error
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise MemoryFileError("is no plain file", file=_shown(path), remedy="Put a plain file there.")
+
+
+def append_line(root: str, path: str, line: bytes) -> None:
+    """Add one line to a file of ours with a single write, creating it; raises MemoryFileError."""
+    try:
+        descriptor = open_to_append(root, path)
+        try:
+            os.write(descriptor, line)
+        finally:
+            os.close(descriptor)
     except MemoryFileError:
         raise
     except OSError as error:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import fcntl
 import os
-import stat
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from apm_hooks.errors import LockTimeoutError, MemoryFileError
-from apm_hooks.files import read_bytes, replace_bytes, state_directory
+from apm_hooks.errors import LockTimeoutError
+from apm_hooks.files import open_to_append, read_bytes, replace_bytes, state_directory
 from apm_hooks.records import LIMITS, Source
 
 DIRECTORY = ".apm/ledger"
@@ -121,20 +120,18 @@ def encode(entry: Mapping[str, object]) -> bytes:
 def append(root: str, name: str, entry: Mapping[str, object]) -> None:
     """Add one line to the ledger of session `name`, creating it; a ledger that has grown past its bound starts
     over with a line that begins an epoch. Raises MemoryFileError or LockTimeoutError."""
-    state_directory(root, "ledger")
     path = f"{DIRECTORY}/{name}.jsonl"
     line = encode(entry)
     for _attempt in range(LIMITS.read_retries):
-        descriptor = _open_locked(os.path.join(root, path), path)
+        descriptor = _open_locked(root, path)
         try:
             status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise MemoryFileError("is no plain file", file=path)
             begins = entry.get("e") == "start" and entry.get("source") in _BEGINS
             if begins and status.st_size > LIMITS.ledger_bytes:
                 replace_bytes(root, path, line)
                 return
-            if _still_there(descriptor, os.path.join(root, path)):
+            if status.st_nlink:
+                # Without a name it was replaced between opening and locking: the line would go to a dead file.
                 os.write(descriptor, line)
                 return
         finally:
@@ -142,12 +139,12 @@ def append(root: str, name: str, entry: Mapping[str, object]) -> None:
     raise LockTimeoutError("keeps being replaced", file=path, remedy="Try again.")
 
 
-def _open_locked(path: str, shown: str) -> int:
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+def _open_locked(root: str, path: str) -> int:
     try:
-        descriptor = os.open(path, flags, 0o600)
-    except OSError as error:
-        raise MemoryFileError(error.strerror or "cannot be opened", file=shown) from error
+        descriptor = open_to_append(root, path)
+    except FileNotFoundError:
+        state_directory(root, "ledger")
+        descriptor = open_to_append(root, path)
     deadline = time.monotonic() + LIMITS.lock_seconds
     while True:
         try:
@@ -158,18 +155,11 @@ def _open_locked(path: str, shown: str) -> int:
                 time.sleep(0.01)
                 continue
             os.close(descriptor)
-            raise LockTimeoutError("still held by another process", file=shown, remedy="Try again.") from None
+            raise LockTimeoutError("still held by another process", file=path, remedy="Try again.") from None
         except OSError as error:
             os.close(descriptor)
-            raise LockTimeoutError(f"cannot be locked: {error.strerror}", file=shown) from error
+            raise LockTimeoutError(f"cannot be locked: {error.strerror}", file=path) from error
         return descriptor
-
-
-def _still_there(descriptor: int, path: str) -> bool:
-    """False where the file was replaced between opening and locking it: the line would go to a dead file."""
-    with suppress(FileNotFoundError):
-        return os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False))
-    return False
 
 
 def prune(root: str, *, keep: int = LIMITS.ledgers) -> None:

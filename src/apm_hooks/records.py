@@ -65,6 +65,7 @@ class Limits:
     ledgers: int = 2_000
     log_bytes: int = 512 * 1024
     start_records: int = 500
+    prepared: int = 2_000
     session_pointers: int = 5_000
     read_retries: int = 3
 

@@ -1,12 +1,13 @@
 """A message × the rows of a routing table → the row to load, with its reasons (protocol, section 5, step 2).
 
-Pure and deterministic: no clock, no randomness, no order of hashes. `compile_routes` makes a table ready once; the two
-questions are `route_message` (which row) and `explain_routes` (why, for every row).
+Pure and deterministic: no clock, no randomness, no order of hashes. `compile_routes` makes a table ready
+once; the two questions are `route_message` (which row) and `explain_routes` (why, for every row).
 
-How a row is scored: each of its words that the message holds weighs what it can say, divided by the number of rows
-that it speaks for; a whole alternative adds to that. A row whose score reaches `MINIMUM_SCORE` matches; in a long
-message, where a word in passing is no topic, it must also reach `LONG_SHARE` of the best row's score. Where no row
-matches by its scenarios, the words of file names and the vocabulary of the standard files are counted too.
+How a row is scored: each of its words that the message holds weighs what it can say, divided by the
+number of rows that it speaks for; a whole alternative adds to that. A row whose score reaches
+`MINIMUM_SCORE` matches; in a long message, where a word in passing is no topic, it must also reach
+`LONG_SHARE` of the best row's score. Where no row matches by its scenarios, file names and the vocabulary
+of the standard files are counted too.
 """
 
 from __future__ import annotations

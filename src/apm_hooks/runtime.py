@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from datetime import time as clock_time
+from itertools import count
 
 from apm_hooks import fastlane, ledger, texts
 from apm_hooks.errors import ApmError
@@ -15,6 +18,7 @@ from apm_hooks.index import parse_index
 from apm_hooks.ledger import Epoch
 from apm_hooks.log import write_log
 from apm_hooks.places import Places, places
+from apm_hooks.prepared import Prepared, Stamps, believable, hold, stamps_of
 from apm_hooks.protocol import dm, group
 from apm_hooks.protocol.loading import Loading
 from apm_hooks.records import (
@@ -36,34 +40,91 @@ from apm_hooks.tokens import CountCache, TokenCounter, load_counter
 from apm_hooks.workspace import Workspace, open_workspace
 
 
+_numbers = count()
+
+
+@dataclass(slots=True)
+class _Opened:
+    """A workspace as read once, the stamps under which that holds, and what was decided under it.
+
+    `number` differs for each reading in the process, so that what was prepared under one is not used under another.
+    """
+
+    workspace: Workspace
+    stamps: Stamps
+    number: int = field(default_factory=lambda: next(_numbers))
+    decisions: dict[tuple[object, ...], ScopeDecision] = field(default_factory=dict)
+
+    def decide(self, event: HostEvent) -> ScopeDecision:
+        """Whose memory the event's session may touch; a session that moved is decided anew."""
+        key = (event.session_key, event.single_user, event.is_group, event.sender, event.subagent)
+        found = self.decisions.get(key)
+        if found is None:
+            found = self._decide(event)
+            if len(self.decisions) >= LIMITS.prepared:
+                self.decisions.clear()
+            self.decisions[key] = found
+        return found
+
+    def _decide(self, event: HostEvent) -> ScopeDecision:
+        workspace = self.workspace
+        decision = decide_scope(event, workspace.privacy, workspace.groups)
+        if decision.scope is None and workspace.changed:
+            names = ", ".join(workspace.changed)
+            return ScopeDecision(
+                None, decision.code, f"{decision.detail}; not counted, because changed since it was accepted: {names}",
+                "Review the change, then run: apm-hooks trust",
+            )  # fmt: skip
+        return decision
+
+
 class Runtime:
     """One trusted workspace and what happens in it.
 
-    Holds no session: a session lives in its ledger on disk. `env` is read once; `clock` gives the time in
-    seconds since 1970 for the log. Raises NotTrustedError or SettingsError when made.
+    Holds no session: a session lives in its ledger on disk. Settings, group map and trust are read again when their
+    files change. `env` is read once; `clock` gives the time in seconds since 1970. Raises NotTrustedError or
+    SettingsError when made, and at any later call once the workspace is no longer accepted or a setting is damaged.
     """
 
     def __init__(
         self, root: str, env: Mapping[str, str], *, clock: Callable[[], float], limits: Limits = LIMITS
     ) -> None:
         self.where: Places = places(env)
-        self.workspace: Workspace = open_workspace(root, self.where, env)
+        self.root = root
         self.limits = limits
+        self._env = dict(env)
         self._clock = clock
-        self._env = env
+        self._kept: _Opened | None = None
+        self._starts: Prepared[Loaded] = Prepared()
         self._counter: CountCache | None = None
+        self._pruned = False
+        self._encoding = ""
         self._estimated = ""
+        self._open()
 
     @property
-    def root(self) -> str:
-        return self.workspace.root
+    def workspace(self) -> Workspace:
+        """The workspace as it stands now: read again when one of its files has changed."""
+        return self._open().workspace
+
+    def _open(self) -> _Opened:
+        """Settings, group map and trust for one event. They are kept while their files carry the same stamps."""
+        kept = self._kept
+        if kept is not None and hold(kept.stamps):
+            return kept
+        started = time.time_ns()
+        workspace = open_workspace(self.root, self.where, self._env)
+        opened = _Opened(workspace, stamps_of(self.root, (), workspace.inputs))
+        self._kept = opened if believable(opened.stamps, started, self.limits.racy_ns) else None
+        return opened
 
     @property
     def counter(self) -> TokenCounter:
         """The configured token counter, loaded when first used; it counts a text once."""
-        if self._counter is None:
-            counter = load_counter(self.workspace.settings.tokenizer, cache_dir=os.path.join(self.where.cache, "ranks"))
-            self._estimated = counter.warning
+        encoding = self.workspace.settings.tokenizer
+        if self._counter is None or self._encoding != encoding:
+            counter = load_counter(encoding, cache_dir=os.path.join(self.where.cache, "ranks"))
+            self._estimated, self._encoding = counter.warning, encoding
             self._counter = CountCache(counter)
         return self._counter
 
@@ -73,14 +134,7 @@ class Runtime:
 
     def decide(self, event: HostEvent) -> ScopeDecision:
         """Whose memory the event's session may touch, and why (protocol, section 3)."""
-        decision = decide_scope(event, self.workspace.privacy, self.workspace.groups)
-        if decision.scope is None and self.workspace.changed:
-            names = ", ".join(self.workspace.changed)
-            return ScopeDecision(
-                None, decision.code, f"{decision.detail}; not counted, because changed since it was accepted: {names}",
-                "Review the change, then run: apm-hooks trust",
-            )  # fmt: skip
-        return decision
+        return self._open().decide(event)
 
     def session_start(self, event: HostEvent, *, caps: Sequence[Bound] = ()) -> Loaded:
         """A session starts, resumes, or comes back from compaction: load what its scope begins with, record it.
@@ -88,30 +142,36 @@ class Runtime:
         `caps` are the host's own bounds on the text. Never raises for what memory holds; a ledger that cannot be
         written costs the record, not the memory.
         """
-        decision = self.decide(event)
+        opened = self._open()
+        decision = opened.decide(event)
         if event.subagent:
             return Loaded(decision, Injection())
         name = fastlane.session_name(event.host, event.session_id, event.session_key)
         epoch = self._epoch(name, decision) if event.source is Source.RESUME else Epoch()
         switched = _switched(epoch, decision)
-        loaded = self._start(decision, event, caps, switched=switched)
+        loaded = self._start(opened, decision, event, caps, switched=switched)
         if epoch.begun and not switched and loaded.injection.digest not in epoch.sent:
             # The context already holds other text of ours: the new one must fit beside it.
-            loaded = self._start(decision, event, caps, spent=epoch.spent)
-        self._record(name, decision, loaded, self.ledger_entry(event, loaded))
+            loaded = self._start(opened, decision, event, caps, spent=epoch.spent)
+        self._record(opened, name, loaded, self.ledger_entry(event, loaded))
+        if not self._pruned:
+            self._pruned = True
+            ledger.prune(self.root)
         return loaded
 
     def message_received(self, event: HostEvent, *, caps: Sequence[Bound] = ()) -> Loaded:
         """A user's message: load the one file that it routes to, unless the epoch has done so (protocol, sections 5
         and 6). A session that we have not seen start, or that moved to another scope, starts here."""
-        decision = self.decide(event)
+        opened = self._open()
+        decision = opened.decide(event)
         if event.subagent:
             return Loaded(decision, Injection())
         name = fastlane.session_name(event.host, event.session_id, event.session_key)
         epoch = self._epoch(name, decision)
         if not epoch.begun or _switched(epoch, decision) or epoch.scope != _scope_text(decision.scope):
-            started = self._start(decision, event, caps, switched=_switched(epoch, decision), message=event.message)
-            self._record(name, decision, started, self.ledger_entry(event, started, source=ledger.SWITCH))
+            switched = _switched(epoch, decision)
+            started = self._start(opened, decision, event, caps, switched=switched, message=event.message)
+            self._record(opened, name, started, self.ledger_entry(event, started, source=ledger.SWITCH))
             return started
         loaded = self._message(decision, event, caps, epoch)
         if loaded.injection.text or loaded.done:
@@ -120,14 +180,15 @@ class Runtime:
                 digest=injection.digest, tokens=injection.tokens, files=injection.files, tripped=loaded.tripped,
                 done=loaded.done, inputs=self.settings_stamp(event),
             )  # fmt: skip
-            self._record(name, decision, loaded, entry)
+            self._record(opened, name, loaded, entry)
         return loaded
 
     def explain(self, event: HostEvent, *, caps: Sequence[Bound] = ()) -> tuple[Loaded, Loaded | None]:
         """What a session start, and then the event's message if it has one, would do in a fresh epoch; nothing is
         recorded."""
-        decision = self.decide(event)
-        started = self._start(decision, event, caps)
+        opened = self._open()
+        decision = opened.decide(event)
+        started = self._start(opened, decision, event, caps)
         if decision.scope is None or not event.message.strip():
             return started, None
         entry = self.ledger_entry(event, started)
@@ -157,10 +218,27 @@ class Runtime:
             return Epoch()
 
     def _start(
-        self, decision: ScopeDecision, event: HostEvent, caps: Sequence[Bound], *, spent: int = 0,
+        self, opened: _Opened, decision: ScopeDecision, event: HostEvent, caps: Sequence[Bound], *, spent: int = 0,
         switched: bool = False, message: str = "",
     ) -> Loaded:  # fmt: skip
-        scope, day = decision.scope, None
+        """What a session of this scope begins with; kept in memory while none of its inputs changes."""
+        day = self.today() if decision.scope == DM else None
+        key = (opened.number, decision, tuple((cap.unit, cap.limit) for cap in caps), spent, switched, event.message_events, day)
+        kept = None if message else self._starts.get(key)
+        if kept is not None:
+            return kept
+        started = time.time_ns()
+        loaded = self._render_start(decision, event, caps, spent, switched, message, day)
+        stamps = stamps_of(self.root, loaded.inputs, ())
+        if not message and believable(stamps, started, self.limits.racy_ns):
+            self._starts.put(key, stamps, loaded)
+        return loaded
+
+    def _render_start(
+        self, decision: ScopeDecision, event: HostEvent, caps: Sequence[Bound], spent: int, switched: bool,
+        message: str, day: date | None,
+    ) -> Loaded:  # fmt: skip
+        scope = decision.scope
         loading = self._loading(scope, caps, spent)
         if switched:
             loading.say("scope", texts.SCOPE_SWITCHED)
@@ -168,8 +246,7 @@ class Runtime:
         if scope is None:
             loading.note("0 map", "", "refused", decision.code)
             loading.say("0 map", texts.NO_MEMORY)
-        elif scope == DM:
-            day = self.today()
+        elif day is not None:
             dm.load_start(
                 loading, day, lambda: last_flush_line(self.root, self.zone()), message_events=event.message_events
             )
@@ -203,13 +280,14 @@ class Runtime:
             inputs=tuple(loading.inputs), tripped=loading.tripped, done=done or loading.tripped, day=day,
         )  # fmt: skip
 
-    def _record(self, name: str, decision: ScopeDecision, loaded: Loaded, entry: Mapping[str, object]) -> None:
+    def _record(self, opened: _Opened, name: str, loaded: Loaded, entry: Mapping[str, object]) -> None:
+        decision = loaded.decision
         if decision.scope is None:
             self._log(decision.code, decision, f"{decision.detail}. {decision.remedy}".strip())
         for step in loaded.steps:
             if step.verdict == "refused" and step.path:
                 self._log("file-refused", decision, f"{step.path}: {step.reason}")
-        for problem in self.workspace.problems:
+        for problem in opened.workspace.problems:
             self._log(problem.code, decision, str(problem))
         try:
             ledger.append(self.root, name, entry)

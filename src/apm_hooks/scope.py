@@ -86,12 +86,8 @@ class GroupMap:
         Matrix room match by the part before its server, where exactly one name results.
         """
         found = self._look_up(key)
-        if (
-            found is None
-            and matrix_without_server
-            and key.chat is ChatType.GROUP
-            and key.channel.lower() == "matrix"
-        ):
+        matrix_room = key.chat is ChatType.GROUP and key.channel.lower() == "matrix"
+        if found is None and matrix_without_server and matrix_room:
             found = self._rooms.get(_room(key.id))
         return found if isinstance(found, GroupEntry) else None
 
@@ -130,9 +126,8 @@ def _room(id_: str) -> str:
     return id_.partition(":")[0]
 
 
-def _name(answer: GroupEntry | ApmError | None) -> str | None:
-    # A refused entry shares its name with nothing, itself excepted.
-    return answer.name if isinstance(answer, GroupEntry) else None if answer is None else ""
+def _name(answer: GroupEntry | ApmError | None) -> str:
+    return answer.name if isinstance(answer, GroupEntry) else ""
 
 
 def read_group_map(text: str, *, file: str) -> GroupMap:
@@ -152,7 +147,7 @@ def read_group_map(text: str, *, file: str) -> GroupMap:
     refused: list[tuple[GroupEntry, ApmError]] = []
     for entry, fault in drafts:
         problem = fault
-        if problem is None and twice and _slot(entry) in twice:
+        if problem is None and _slot(entry) in twice:
             cause = "this id stands here more than once, with different names"
             problem = _refusal(cause, file, entry.key, "Keep one of them, or bind each to its channel")
         elif problem is None and (cause := names.clash(checked[entry.key][0])):
@@ -321,9 +316,7 @@ def _direct(event: HostEvent, key: SessionKey, settings: ScopeSettings) -> Scope
     for peer in (None if key.owner else key.id, event.sender):
         if peer is not None and not is_owner(peer, key.channel, settings.owner_peers):
             return _not_owner(peer)
-    return ScopeDecision(
-        DM, "owner", "the owner's session" if key.owner else f"{printable(key.id)} is the owner"
-    )
+    return ScopeDecision(DM, "owner", f"{printable(key.raw)} is a session of the owner")
 
 
 def _not_owner(peer: str) -> ScopeDecision:
@@ -378,8 +371,8 @@ def _targets(key: SessionKey, settings: ScopeSettings) -> list[str]:
 
 def _owner_by_setting(event: HostEvent, key: SessionKey, says: str, settings: ScopeSettings) -> ScopeDecision:
     """A key mapped to the owner's memory: a named sender must be the owner, or the peer of that key."""
-    sender, peer = event.sender, key.id if key.chat is ChatType.DIRECT else ""
-    if sender not in (None, peer or None) and not is_owner(sender, key.channel, settings.owner_peers):
+    sender = event.sender
+    if sender not in (None, key.id or None) and not is_owner(sender, key.channel, settings.owner_peers):
         return _not_owner(sender)
     return ScopeDecision(DM, "scopes", f"{says} the owner's memory")
 
@@ -395,9 +388,8 @@ def _named_group(target: str, says: str, settings: ScopeSettings, groups: GroupM
         return _none("scopes-refused", f"{says} a group, but {error.cause}", error.remedy)
     clash = groups.clash(name) or Names(names.values()).clash(names[target])
     if clash:
-        return _none(
-            "scopes-refused", f"{says} a group, but {clash}", "Write the name as the group map has it"
-        )
+        remedy = "Write the name as the group map has it"
+        return _none("scopes-refused", f"{says} a group, but {clash}", remedy)
     return ScopeDecision(Scope(ScopeKind.GROUP, name), "scopes", f"{says} {printable(target)}")
 
 

@@ -43,7 +43,7 @@ class Word:
     """One word of a text, or one run of a script without spaces.
 
     `raw` is the text as written (NFKC), `text` its casefolded form, `plain` that without Latin accents and
-    katakana's long vowel marks. `at` is its place in the text, counted in words (a run counts half its
+    katakana's prolonged ends. `at` is its place in the text, counted in words (a run counts half its
     characters). `whole` is the plain form of the compound that it was taken from (`preedit` for the `edit`
     of `pre-edit`), or empty.
     """
@@ -57,7 +57,7 @@ class Word:
 
 
 def fold(text: str) -> str:
-    """`text` casefolded, without the accents of Latin letters, `е` for `ё`. Other scripts keep their marks."""
+    """`text` casefolded, without the accents of Latin letters, `е` for `ё`; others keep their marks."""
     text = text.casefold()
     if text.isascii():
         return text
@@ -72,9 +72,9 @@ def fold(text: str) -> str:
     return "".join(out)
 
 
-def without_long_vowels(kana: str) -> str:
-    """A katakana word without prolonged sound marks: they come and go (`サーバー`, `サーバ`)."""
-    return kana.replace("ー", "") or kana
+def without_long_end(kana: str) -> str:
+    """A katakana word without a prolonged end: it comes and goes (`サーバー`, `サーバ`)."""
+    return kana.rstrip("ー") or kana
 
 
 def kind_of(char: str) -> Kind | None:
@@ -124,7 +124,7 @@ def words_of(text: str) -> tuple[Word, ...]:
                 at += 1
             continue
         run = group[0] if kind is Kind.HAN else group[0][:WORD_CHARS]
-        plain = without_long_vowels(run) if kind is Kind.KANA else run
+        plain = without_long_end(run) if kind is Kind.KANA else run
         out.append(Word(run, run, plain, kind, at))
         at += (len(run) + 1) // 2 if kind is Kind.HAN else 1
     return tuple(out)
@@ -132,32 +132,40 @@ def words_of(text: str) -> tuple[Word, ...]:
 
 def _groups(text: str) -> list[tuple[Kind, list[str]]]:
     """Runs of one script; a word that joiners hold together is one group of several parts."""
-    kinds = {char: kind_of(char) for char in set(text)}
-    runs = [(kind, "".join(run)) for kind, run in itertools.groupby(text, kinds.__getitem__)]
+    runs = _runs(text)
     groups: list[tuple[Kind, list[str]]] = []
     joiner = ""
     for place, (kind, run) in enumerate(runs):
-        before = groups[-1] if groups else None
+        parts = groups[-1][1] if groups and groups[-1][0] is Kind.WORD else []
         if kind is None:
             joiner = run if len(run) == 1 and run in JOINERS else ""
-            if before and before[0] is Kind.WORD and (run not in SIGNS or place + 1 == len(runs)):
-                before[1][-1] += _sign(before[1][-1], run)
+            if parts and (run not in SIGNS or place + 1 == len(runs)):
+                parts[-1] += _sign(parts[-1], run)
             continue
-        joins = before is not None and kind is Kind.WORD is before[0] and joiner and place > 1
-        if joins and before:
-            if joiner == "." and run[0].isdigit() and before[1][-1][-1].isdigit():
-                before[1][-1] += joiner + run
-            else:
-                before[1].append(run)
-        elif before and kind is Kind.KANA and before[0] is Kind.HAN and run[0] == "ー" and runs[place - 1][0]:
-            lengthened = len(run) - len(run.lstrip("ー"))
-            before[1][-1] += run[:lengthened]
-            if run[lengthened:]:
-                groups.append((kind, [run[lengthened:]]))
-        else:
+        if not (joiner and parts and kind is Kind.WORD):
             groups.append((kind, [run]))
+        elif joiner == "." and run[0].isdigit() and parts[-1][-1].isdigit():
+            parts[-1] += joiner + run
+        else:
+            parts.append(run)
         joiner = ""
     return groups
+
+
+def _runs(text: str) -> list[tuple[Kind | None, str]]:
+    """Stretches of one kind; a prolonged sound mark after hiragana belongs to it (`らーめん`)."""
+    if not text:
+        return []
+    known = {char: kind_of(char) for char in set(text)}
+    kinds = [known[char] for char in text]
+    if "ー" in known:
+        for place in range(1, len(text)):
+            if text[place] == "ー" and kinds[place - 1] is Kind.HAN:
+                kinds[place] = Kind.HAN
+    grouped = itertools.groupby(range(len(text)), kinds.__getitem__)
+    starts = [(kind, next(places)) for kind, places in grouped]
+    ends = [start for _, start in starts[1:]] + [len(text)]
+    return [(kind, text[start:end]) for (kind, start), end in zip(starts, ends, strict=True)]
 
 
 def _sign(word: str, after: str) -> str:
@@ -175,5 +183,5 @@ def _humps(part: str) -> list[str]:
         after = part[place + 1 : place + 2]
         if here.isupper() and (before.islower() or (before.isupper() and after.islower())):
             cuts.append(place)
-    cuts.append(len(part))
-    return [part[a:b] for a, b in itertools.pairwise(cuts) if b > a]
+    humps = [part[a:b] for a, b in itertools.pairwise([*cuts, len(part)])]
+    return humps if all(len(hump) > 1 for hump in humps) else [part]

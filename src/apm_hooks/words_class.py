@@ -28,6 +28,7 @@ GENERIC_HANGUL: Lists = (
     (words_generic.COMMON_HANGUL, Class.COMMON),
     (words_generic.LIGHT_HANGUL, Class.LIGHT),
 )
+HANGUL: Lists = ((words_chat.CHAT_HANGUL, Class.CHAT), (wordlists.STOP_HANGUL, Class.STOP), *GENERIC_HANGUL)
 
 
 @functools.cache
@@ -37,8 +38,21 @@ def listed(text: str) -> frozenset[str]:
 
 
 @functools.cache
-def _as_written(text: str) -> frozenset[str]:
-    return frozenset(word.casefold() for word in text.split())
+def _classes(lists: Lists) -> dict[str, Class]:
+    """The class of each listed word; of a word in several lists, the first list's."""
+    return {word: kind for text, kind in reversed(lists) for word in listed(text)}
+
+
+@functools.cache
+def _speakers(telling: bool) -> dict[str, tuple[str, ...]]:
+    """Which languages a word is a marker of, or a stop word where `telling` is false; words as written."""
+    lists = wordlists.MARKERS if telling else wordlists.STOP
+    out: dict[str, tuple[str, ...]] = {}
+    for name in wordlists.LATIN_LANGUAGES:
+        for word in lists[name].casefold().split():
+            if name not in out.get(word, ()):
+                out[word] = (*out.get(word, ()), name)
+    return out
 
 
 @functools.cache
@@ -55,15 +69,17 @@ def languages_of(words: Iterable[Word]) -> tuple[str, ...]:
 
     None where it has none.
     """
-    latin = [word for word in words if word.kind is Kind.WORD and not is_cyrillic(word.text)]
-    for lists in (wordlists.MARKERS, wordlists.STOP):
-        hits = {
-            name: sum(word.text in _as_written(lists[name]) for word in latin)
-            for name in wordlists.LATIN_LANGUAGES
-        }
-        hits["de"] += sum(any(char in word.text for char in "ßäöü") for word in latin)
-        hits["es"] += sum("ñ" in word.text for word in latin)
-        hits["fr"] += sum(any(char in word.text for char in "çœêèû") for word in latin)
+    latin = [word.text for word in words if word.kind is Kind.WORD and not is_cyrillic(word.text)]
+    for telling in (True, False):
+        hits = dict.fromkeys(wordlists.LATIN_LANGUAGES, 0)
+        speakers = _speakers(telling)
+        for text in latin:
+            for name in speakers.get(text, ()):
+                hits[name] += 1
+            if not text.isascii():
+                hits["de"] += any(char in text for char in "ßäöü")
+                hits["es"] += "ñ" in text
+                hits["fr"] += any(char in text for char in "çœêèû")
         best = max(hits.values())
         if best:
             return tuple(name for name, count in hits.items() if 2 * count >= best)
@@ -100,8 +116,7 @@ def class_of(
         return Class.CHAT
     if word.kind is Kind.HANGUL:
         forms = [form for form in hangul_forms(word.text) if len(form) > 1 or form == word.text]
-        lists: Lists = ((words_chat.CHAT_HANGUL, Class.CHAT), (wordlists.STOP_HANGUL, Class.STOP))
-        return _listed_class(forms, lists + GENERIC_HANGUL)
+        return _class_of_forms(forms, HANGUL)
     if word.kind is Kind.KANA:
         return class_of_han(word.text)
     if word.plain in _stop_words(wordlists.CYRILLIC_LANGUAGES if is_cyrillic(word.plain) else languages):
@@ -110,21 +125,18 @@ def class_of(
         return Class.VOID
     if word.plain[:4] not in _generic_prefixes():
         return Class.CONTENT
-    return _listed_class((word.plain, *stems_of(word.text)), GENERIC)
+    return _class_of_forms((word.plain, *stems_of(word.text)), GENERIC)
 
 
-def _listed_class(forms: Iterable[str], lists: Lists) -> Class:
-    for form in forms:
-        for text, kind in lists:
-            if form in listed(text):
-                return kind
-    return Class.CONTENT
+def _class_of_forms(forms: Iterable[str], lists: Lists) -> Class:
+    classes = _classes(lists)
+    return next((classes[form] for form in forms if form in classes), Class.CONTENT)
 
 
 @functools.cache
 def _generic_prefixes() -> frozenset[str]:
     """A word that begins like no generic word need not be stemmed to know that it is none."""
-    return frozenset(word[:4] for text, _ in GENERIC for word in listed(text))
+    return frozenset(word[:4] for word in _classes(GENERIC))
 
 
 def hangul_parts(word: Word) -> list[tuple[str, Class]]:
@@ -136,14 +148,12 @@ def hangul_parts(word: Word) -> list[tuple[str, Class]]:
     kind = class_of(word, ())
     if kind is not Class.CONTENT:
         return [(core, kind)]
-    for text, part_kind in GENERIC_HANGUL:
-        for part in sorted(listed(text), key=lambda part: (-len(part), part)):
-            rest = len(core) - len(part)
-            if len(part) > 1 and rest > 1 and core not in listed(words_families.WHOLE_HANGUL):
-                if core.endswith(part):
-                    return [(core[:rest], Class.CONTENT), (part, part_kind)]
-                if core.startswith(part):
-                    return [(part, part_kind), (core[len(part) :], Class.CONTENT)]
+    classes = _classes(GENERIC_HANGUL)
+    for size in range(len(core) - 2, 1, -1) if core not in listed(words_families.WHOLE_HANGUL) else ():
+        if core[-size:] in classes:
+            return [(core[:-size], Class.CONTENT), (core[-size:], classes[core[-size:]])]
+        if core[:size] in classes:
+            return [(core[:size], classes[core[:size]]), (core[size:], Class.CONTENT)]
     return [(core, kind)]
 
 

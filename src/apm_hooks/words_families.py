@@ -1,5 +1,7 @@
-"""Words of one family that no stemmer brings together (`paid`, `payment`), and Han words that begin like another (protocol,
-section 5, step 2: tables where they pay). Plain data: one family a line, of words that are common in work talk.
+"""Tables where they pay (protocol, section 5, step 2: stemming).
+
+Plain data. `FAMILIES` are words of work talk that no stemmer brings together (`paid`, `payment`), one family
+a line. The other two are words that begin like a generic word, or hold one, and are a topic of their own.
 """
 
 from __future__ import annotations
@@ -109,12 +111,12 @@ fermer fermé fermeture fermetures
 recevoir reçu réception
 auteur auteurs autrice autrices
 вернуть вернули вернул верните возвращать возврат возвраты возврата возвратов возврате
-оплатить оплатили оплачен оплачена оплачено оплачены оплачивать оплата оплаты оплату оплате платить платеж платежи платежа платежей
+оплатить оплатили оплачен оплачена оплачено оплата оплаты оплату оплате платить платеж платежи платежей
 жалоба жалобы жалоб жалобу жаловаться жалуется жалуются пожаловался пожаловалась пожаловались
 ремонт ремонта ремонте ремонты ремонтировать отремонтировать отремонтировали починить
 продать продали продаем продаём продажа продажи продаж продажу
 купить купили покупать покупка покупки покупок покупку закупка закупки закупок закупить закупили
-перевести перевели переведен переведён переведены переводить перевод переводы перевода переводов переводчик переводчики
+перевести перевели переведен переведены переводить перевод переводы перевода переводчик переводчики
 нанять наняли нанимать найм найма
 уволить уволили увольнение увольнения
 рисовать нарисовать нарисовали рисунок рисунки

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from apm_hooks import words_families
 from apm_hooks.wordlists import CYRILLIC_LANGUAGES, LATIN_LANGUAGES
-from apm_hooks.words import Kind, Word, fold, without_long_vowels
+from apm_hooks.words import Kind, Word, fold, without_long_end
 from apm_hooks.words_class import is_cyrillic
 from apm_hooks.words_hangul import hangul_core, hangul_forms
 from apm_hooks.words_typos import SLIP, distance, is_typo, letters_mask
@@ -21,24 +21,8 @@ SNOWBALL = {"en": "english", "de": "german", "es": "spanish", "fr": "french", "r
 UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 GERMAN_ENDINGS = ("en", "er", "es", "em", "e", "n", "s")
 GERMAN_PREFIXES = frozenset(
-    (
-        "ver",
-        "ent",
-        "zer",
-        "miss",
-        "vor",
-        "auf",
-        "aus",
-        "ein",
-        "bei",
-        "nach",
-        "uber",
-        "ueber",
-        "unter",
-        "mit",
-        "wider",
-    )
-    + ("wieder", "hinter", "durch", "los")
+    {"ver", "ent", "zer", "miss", "vor", "auf", "aus", "ein", "bei", "nach", "uber", "ueber", "unter", "mit"}
+    | {"wider", "wieder", "hinter", "durch", "los"}
 )
 STEM = 3
 DERIVED = 5
@@ -63,6 +47,8 @@ def spellings(text: str) -> tuple[str, ...]:
 
     Without accents, and with umlauts written out (`müll`: mull, muell).
     """
+    if text.isascii():
+        return (text,)
     plain = fold(text)
     spelled = fold(text.translate(UMLAUTS))
     return (plain,) if spelled == plain else (plain, spelled)
@@ -74,14 +60,18 @@ def tail(plain: str) -> str:
 
 
 @functools.cache
-def _families() -> dict[str, str]:
-    lines = (line.split() for line in words_families.FAMILIES.strip().splitlines())
-    return {fold(word): f"family:{fold(line[0])}" for line in lines for word in line}
+def _families() -> dict[str, tuple[str, ...]]:
+    out: dict[str, tuple[str, ...]] = {}
+    for line in words_families.FAMILIES.strip().splitlines():
+        family = f"family:{line.split()[0]}"
+        for word in dict.fromkeys(fold(word) for word in line.split()):
+            out[word] = (*out.get(word, ()), family)
+    return out
 
 
-def family_of(plain: str) -> str:
-    """The name of the family that a word belongs to, or an empty text."""
-    return _families().get(plain, "")
+def families_of(plain: str) -> tuple[str, ...]:
+    """The names of the families that a word belongs to: one for each language that has it, mostly none."""
+    return _families().get(plain, ())
 
 
 def german_roots(plain: str) -> frozenset[str]:
@@ -117,7 +107,7 @@ def lookup_keys(text: str, *, german: bool) -> tuple[str, ...]:
     plain = spellings(text)
     roots = german_roots(plain[0]) if german else ()
     keys = [spelling[:STEM] for spelling in (*plain, *sorted(roots))]
-    return tuple(dict.fromkeys([*keys, family_of(plain[0]) or keys[0]]))
+    return tuple(dict.fromkeys([*keys, *families_of(plain[0])]))
 
 
 class Comparer:
@@ -135,11 +125,9 @@ class Comparer:
         self._stems: dict[tuple[str, str], frozenset[str]] = {}
 
     def stems(self, text: str) -> frozenset[str]:
-        """The stems of a casefolded word in every plausible language of its script, language in front (`en:deploy`)."""
+        """The stems of a casefolded word in each plausible language of its script, as `en:deploy`."""
         languages = CYRILLIC_LANGUAGES if is_cyrillic(text) else self._languages
-        family = family_of(fold(text))
-        known = (family,) if family else ()
-        return frozenset(known).union(*(self._stems_in(name, text) for name in languages))
+        return frozenset(families_of(fold(text))).union(*(self._stems_in(name, text) for name in languages))
 
     def bare_stems(self, text: str) -> list[str]:
         """The stems of a casefolded word without their languages, in a stated order."""
@@ -173,7 +161,7 @@ class Comparer:
         if kind is Kind.HANGUL:
             return _relate_hangul(word.text, text)
         if kind is Kind.KANA:
-            return _relate_kana(word.plain, without_long_vowels(text))
+            return _relate_kana(word.plain, without_long_end(text))
         mine, theirs = spellings(word.text), spellings(text)
         if not set(mine).isdisjoint(theirs):
             return How.SAME
@@ -188,9 +176,10 @@ class Comparer:
 
 
 def is_near(word: Word, text: str, kind: Kind, comparer: Comparer) -> bool:
-    """Whether `word` is the row's word `text` with a small typo, both as they are or both without their endings.
+    """Whether `word` is the row's word `text` with a small typo, both with or both without their endings.
 
-    Korean syllables are compared letter by letter; in katakana, voicing marks and a small `ッ` are easily mistaken.
+    Korean syllables are compared letter by letter; in katakana, voicing marks and a small `ッ` are easily
+    mistaken.
     """
     if word.kind is not kind:
         return False
@@ -240,7 +229,8 @@ def _is_derived(one: str, other: str) -> bool:
 def _relate_german(word: str, text: str) -> How | None:
     """A verb and its noun, or a compound and its first or last word (`Rechnungsnummer`, `Eingangsrechnung`).
 
-    The first word of a row's compound says little of it (`Dienst` of `Dienstplan`), its last word names the kind of thing.
+    The first word of a row's compound says little of it (`Dienst` of `Dienstplan`), its last word names
+    what kind of thing it is.
     """
     if not german_roots(word).isdisjoint(german_roots(text)):
         return How.PART
@@ -274,6 +264,11 @@ def _relate_kana(word: str, text: str) -> How | None:
     if word == text:
         return How.SAME
     short, long = sorted((word, text), key=len)
-    if len(short) >= 3 and len(long) - len(short) >= 2 and (long.startswith(short) or long.endswith(short)):
+    least = 3 if short == text else 4
+    if (
+        len(short) >= least
+        and len(long) - len(short) >= 2
+        and (long.startswith(short) or long.endswith(short))
+    ):
         return How.PART
     return None

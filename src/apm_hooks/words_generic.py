@@ -10,7 +10,7 @@ from __future__ import annotations
 VOID = """
     project projects issue issu issues thing things work working works job jobs help helping problem
     problems question questions topic topics stuff matter item items need needs needed find found finding
-    ask asking asked answer talk talking conversation convers discussion discuss anyone idea ideas advice
+    ask asks asking asked answer talk talking conversation convers discussion discuss anyone idea ideas advice
     advic example exampl case cases part parts place places time times day days week weeks month months
     year years hour hours minute minut moment people person everything related relat regarding concerning
     general generic gener current new info information inform detail details number numbers name names word
@@ -78,6 +78,7 @@ VOID_HAN = """
 """
 
 COMMON_HAN = """
+    番号 号码 編號 编号
     方式 优化 分析 支持 开发 研究 维护 基準 開発 改善 支援 流程 管理 处理 處理 进度 進度 状态 狀態 更新
     计划 計劃 报告 報告 会议 會議 团队 團隊 列表 设置 检查 记录 規則 规则 要求 任务 任務 当前 當前 历史
     更换 准备 安排 整理 操作 说明 介绍 总结 标准 决定 状況 進捗 予定 計画 会議 資料 一覧 確認 対応 対策
@@ -106,7 +107,7 @@ LIGHT_HANGUL = """
     요청 사용 가격 돈 집 학교 주문
 """
 
-# What people say when they need a standard file, beyond what its row says. A word of the second table is half an answer.
+# What people say when they need a standard file, beyond its row's words. A word of `HINTS` is half an answer.
 VOCABULARY = {
     "attention": """
         blocker blockers blocking blockade блокер блокеры 阻塞 待办 ブロッカー 블로커

@@ -32,7 +32,7 @@ WHOLE = 0.6
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One reason for a row: the message's `word`, the row's `term`, how they are one, and what that weighs."""
+    """One reason for a row: the message's `word`, the row's `term`, how they are one, what it weighs."""
 
     word: str
     term: str
@@ -81,7 +81,11 @@ def tallies_of(table: RouteTable, message: Message, hits: dict[int, Hit]) -> dic
                 Evidence(hit.surface, term.text, hit.how, weight), generic=generic
             )
     for alternative in table.alternatives:
-        if all(number in hits and hits[number].strength >= WHOLE for number in alternative.terms):
+        if alternative.generic and _is_verbatim(message, alternative):
+            said = alternative.phrase.strip()
+            evidence = Evidence(said, said, "phrase", MINIMUM)
+            tallies.setdefault(alternative.row, Tally()).add(evidence, generic=False)
+        elif all(number in hits and hits[number].strength >= WHOLE for number in alternative.terms):
             tally = tallies[alternative.row]
             if not tally.bonus and _is_said(table, message, hits, alternative, tally):
                 tally.bonus = PHRASE
@@ -104,8 +108,6 @@ def _is_said(
     """Whether an alternative whose terms were all found was meant as a phrase."""
     terms = alternative.terms
     classes = [table.terms[number].weight for number in terms]
-    if len(terms) > 1 and alternative.phrase in message.phrase:
-        return True
     if len(terms) > 1 and max(classes) > Class.VOID:
         reach = len(terms) + 2 if max(classes) < Class.CONTENT else 4 * len(terms) + 8
         if _span([hits[number].places for number in terms]) <= reach:
@@ -113,6 +115,13 @@ def _is_said(
     if len(terms) == 1 and (classes[0] in (Class.VOID, Class.CONTENT)):
         return False
     return message.short and _nothing_else(message, {*tally.topics, *tally.generic})
+
+
+def _is_verbatim(message: Message, alternative: Alternative) -> bool:
+    """Whether an alternative that names no topic (`who works when`) stands in the message word for word."""
+    if alternative.size < 2 or alternative.phrase not in message.phrase:
+        return False
+    return alternative.size > 2 or (message.short and _nothing_else(message, ()))
 
 
 def _span(places: Sequence[tuple[int, ...]]) -> int:

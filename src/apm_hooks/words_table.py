@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from apm_hooks import words_generic
 from apm_hooks.records import Route
-from apm_hooks.words import Class, Kind, Word, is_core, without_long_vowels, words_of
+from apm_hooks.words import Class, Kind, Word, is_core, without_long_end, words_of
 from apm_hooks.words_class import class_of, hangul_parts, languages_of
 from apm_hooks.words_forms import Comparer, lookup_keys, spellings, tail
 from apm_hooks.words_han import terms_of_run
@@ -36,12 +36,16 @@ class Term:
 class Alternative:
     """One alternative of a row's scenario.
 
-    The numbers of its terms, stop words left out, and all its words in order.
+    `terms` are the numbers of its terms, stop words left out; `phrase` is all its words in order, `size`
+    how many they are (a Han run counts half its characters); `generic` says that none of its terms can say
+    anything alone.
     """
 
     row: int
     terms: tuple[int, ...]
     phrase: str
+    size: int
+    generic: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +89,7 @@ class _Builder:
             if kind is Kind.WORD:
                 plain = spellings(text)[0]
             elif kind is Kind.KANA:
-                plain = without_long_vowels(text)
+                plain = without_long_end(text)
             self.texts.append((text, plain, kind, weight))
             self.rows.append(set())
         return self.numbers[key]
@@ -125,7 +129,10 @@ class _Builder:
             self.rows[number].add(row)
         if found:
             terms = tuple(dict.fromkeys(number for number, _ in found))
-            self.alternatives.append(Alternative(row, terms, phrase_of(words)))
+            last = words[-1]
+            size = last.at - words[0].at + ((len(last.text) + 1) // 2 if last.kind is Kind.HAN else 1)
+            generic = all(self.texts[number][3] <= Class.VOID for number in terms)
+            self.alternatives.append(Alternative(row, terms, phrase_of(words), size, generic))
         for number, word in found:
             if word.whole:
                 self.joined.setdefault(word.whole, set()).add(number)

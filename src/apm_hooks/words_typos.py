@@ -52,7 +52,7 @@ def is_typo(word: str, meant: str, *, wrong: bool = True) -> bool:
 
 
 def distance(one: str, two: str, limit: int) -> int:
-    """The cost of turning one word into the other (no second edit of a swapped pair), or `limit + 1` where it is more."""
+    """The cost of turning one word into the other, or `limit + 1` if it is more; a swapped pair is final."""
     before: list[int] = []
     row = list(range(0, SLIP * (len(two) + 1), SLIP))
     for i, char in enumerate(one, 1):

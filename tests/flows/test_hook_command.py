@@ -180,7 +180,7 @@ def test_apm_workspace_names_the_workspace_wherever_the_session_runs(made: Bench
 
 
 def test_the_session_option_wins_over_the_environment(made: Bench) -> None:
-    done = run(made, payload(made), f"{LINE} --session agent:main:cron:x", APM_SESSION="agent:main:main")
+    done = run(made, payload(made), LINE.replace("claude-code", "claude-code --session agent:main:cron:x"), APM_SESSION="agent:main:main")
     assert "apm-memory" not in context(done)
 
 
@@ -201,9 +201,15 @@ def test_a_hook_line_without_a_host_explains_itself_and_lets_the_turn_go_on(made
 
 
 def test_a_closed_reader_is_no_error(made: Bench) -> None:
-    done = run(made, payload(made), f"{LINE} | true; exit 0")
+    done = run(made, payload(made), f"({LINE}) | true; exit 0")
     assert done.returncode == 0
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("part", ["start.py", "bin/python"])
+def test_a_broken_installation_never_vetoes_the_turn(made: Bench, part: str) -> None:
+    done = run(made, {**payload(made), "hook_event_name": "UserPromptSubmit", "prompt": "x"}, LINE.replace(part, "gone"))
+    assert (done.returncode, done.stdout) == (0, "")
 
 
 def loaded(made: Bench, event: Mapping[str, object]) -> set[str]:

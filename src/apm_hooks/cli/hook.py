@@ -137,12 +137,12 @@ def _keep(
 ) -> None:
     """Store the answer for the fast lane, unless an input is too fresh for its stamp to be believed."""
     from apm_hooks.ledger import encode
+    from apm_hooks.prepared import believable, stamps_of
 
     root = runtime.root
-    paths = [*runtime.workspace.inputs, *(os.path.join(root, path) for path in loaded.inputs)]
-    parents = {os.path.dirname(path) for path in paths} | {root, os.path.join(root, ".apm", "ledger")}
-    stamps = [(path, fastlane.stamp_of(path)) for path in sorted({*paths, *parents, *_own_files()})]
-    if any(len(stamp) == 6 and max(stamp[4:]) > now - LIMITS.racy_ns for _, stamp in stamps):
+    inputs = [*loaded.inputs, ".apm/ledger/any"]
+    stamps = stamps_of(root, inputs, (*runtime.workspace.inputs, *_own_files(), *_clock_files(loaded)))
+    if not believable(stamps, now, LIMITS.racy_ns):
         return
     begins, ends = runtime.bounds_of(loaded.day)
     record = {
@@ -162,6 +162,11 @@ def _own_files() -> list[str]:
     files = (getattr(module, "__file__", None) for name, module in sys.modules.items()
              if name.split(".")[0] == "apm_hooks")  # fmt: skip
     return [file for file in files if file]
+
+
+def _clock_files(loaded: Loaded) -> list[str]:
+    """What says which day it is on this machine, for answers that depend on the day."""
+    return ["/etc/localtime"] if loaded.day is not None else []
 
 
 def _prune(folder: str, keep: int) -> None:

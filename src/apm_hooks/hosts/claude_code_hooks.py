@@ -21,6 +21,7 @@ HOST = "claude-code"
 EVENTS: tuple[tuple[str, str | None], ...] = (
     ("SessionStart", "startup|resume|clear|compact|fork"),
     ("SubagentStart", None),
+    ("UserPromptSubmit", None),
 )
 """Event and matcher, None for all. Version 2.1.100 drops a whole file for one event that it does not know."""
 TIMEOUT_SECONDS = 10

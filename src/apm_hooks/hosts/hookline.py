@@ -14,12 +14,13 @@ def hook_line(host: str = "claude-code") -> str:
 
     The interpreter is the running one, not resolved: a virtual environment's python is a link, and its target
     knows nothing of the environment. A version manager's shim costs several times the start-up, so the real
-    interpreter takes its place. Raises SettingsError where there is no interpreter or no start file to name.
+    interpreter takes its place. It ends in success whatever happens: a python that cannot open its program exits with
+    2, which some hosts take for a veto of the user's prompt. Raises SettingsError where there is no interpreter or no start file to name.
     """
     start = os.path.join(os.path.dirname(os.path.abspath(apm_hooks.__file__)), "start.py")
     if not os.path.isfile(start):
         raise SettingsError("is not there", file=start, remedy="Install apm-hooks anew, unpacked.")
-    line = f"{_quote(_interpreter())} -I -S {_quote(start)} --host {host}"
+    line = f"{_quote(_interpreter())} -I -S {_quote(start)} --host {host} || exit 0"
     try:
         line.encode()
     except UnicodeEncodeError:
