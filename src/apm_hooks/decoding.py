@@ -29,7 +29,7 @@ _UNREADABLE = 10
 
 _NEVER = 1 << 60
 _STRAY_COST, _UNWRITTEN_COST, _LONE_COST, _BARE_COST, _PAIR_COST, _WIDE_END_COST = 12, 40, 20, 6, 5, 100
-_SIGN_COST, _CAPITAL_COST, _SHORT_LINE_COST, _CONTINUATION_GAIN = 2, 1, 3, 2
+_SIGN_COST, _CAPITAL_COST, _SHORT_LINE_COST, _CONTINUATION_GAIN = 2, 1, 3, 1
 _ENTER, _ENTER_BIG_ENDIAN, _ENTER_INSIDE = 30, 45, 60
 _LEAVE, _LEAVE_INSIDE = 30, 70
 _WORTH_A_LOOK = 60
@@ -270,8 +270,8 @@ class _Reader:
     def _enter(self, state: int, at: int) -> int:
         """The price of beginning UTF-16 at `at`, where a line begins."""
         high = at + _WIDE[state].high
-        # A word of which the letters look like lines does not begin with its second letter.
-        within = at >= 2 and self.body[high : high + 1] == b"\n" and self.body[high - 2] == _LF
+        # Where letters look like lines of one letter, they hardly begin behind such a line.
+        within = at >= 2 and self.body[high - 2] == _LF and _LF in self.body[max(high - 4, 0) : high + 1 : 4]
         return _WIDE[state].enter + (_LONE_COST if within else 0)
 
     def _leave(self, state: int, at: int) -> int:

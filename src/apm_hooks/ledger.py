@@ -163,9 +163,9 @@ def _open_locked(root: str, path: str) -> int:
 
 
 def prune(root: str, *, keep: int = LIMITS.ledgers) -> None:
-    """Delete the oldest ledgers past `keep`."""
+    """Delete the oldest ledgers past `keep`; a folder that cannot be read is left for the next time."""
     directory = os.path.join(root, DIRECTORY)
-    with suppress(FileNotFoundError):
+    with suppress(OSError):
         entries = [(entry.stat(follow_symlinks=False).st_mtime_ns, entry.path) for entry in os.scandir(directory)
                    if entry.name.endswith(".jsonl")]  # fmt: skip
         for _, path in sorted(entries)[: max(len(entries) - keep, 0)]:
