@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import subprocess
@@ -64,7 +65,6 @@ def test_words_that_stand_in_several_rows_carry_little() -> None:
         ("I have a problem with the project", "project"),
         ("there is an issue with the coffee", "issue tracker"),
         ("can you help me", "help"),
-        ("a thing about work", "work, things"),
         ("我家猫有点问题", "问题"),
         ("孩子学校的项目", "项目管理"),
         ("Hast du eine Frage", "Frage"),
@@ -339,7 +339,7 @@ ROWS = st.builds(
 
 
 @given(TEXTS, st.lists(ROWS, max_size=8), st.booleans())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_no_message_and_no_rows_raise_and_only_live_rows_are_chosen(
     message: str, rows: list[Route], sub_files: bool
 ) -> None:
@@ -354,7 +354,7 @@ def test_no_message_and_no_rows_raise_and_only_live_rows_are_chosen(
 
 
 @given(TEXTS, st.lists(ROWS, max_size=6), st.randoms(use_true_random=False))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_the_order_of_rows_decides_ties_only(message: str, rows: list[Route], random: object) -> None:
     mixed = list(rows)
     random.shuffle(mixed)  # type: ignore[attr-defined]
@@ -367,7 +367,7 @@ def test_the_order_of_rows_decides_ties_only(message: str, rows: list[Route], ra
 
 
 @given(TEXTS, st.lists(ROWS, max_size=6))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_the_same_question_has_the_same_answer(message: str, rows: list[Route]) -> None:
     assert explain_routes(message, rows) == explain_routes(message, tuple(rows))
 
@@ -428,6 +428,7 @@ def test_a_very_long_scenario_is_cut() -> None:
     assert time.process_time() - start < 2
 
 
+@functools.cache
 def load_benchmark() -> ModuleType:
     path = Path(__file__).parent.parent / "benchmarks" / "routing.py"
     spec = importlib.util.spec_from_file_location("routing_benchmark", path)
@@ -451,14 +452,15 @@ def test_the_corpus_reaches_its_targets_in_both_halves() -> None:
 
 def test_a_missed_target_is_told() -> None:
     benchmark = load_benchmark()
-    counts = benchmark.accuracy(benchmark.load_corpus())
-    counts["dev"]["keyword"]["all"] = (9, 10)
+    full = {kind: {"all": (10, 10)} for kind in benchmark.TARGETS}
+    counts = {"dev": {**full, "keyword": {"all": (9, 10)}}, "held-out": full}
     assert benchmark.missed(counts) == ["dev keyword: 90.0% < 98%"]
 
 
 def test_every_alternative_of_the_corpus_finds_its_own_row() -> None:
     for table in load_benchmark().load_corpus():
+        compiled = compile_routes(table.routes)
         for row in table.routes:
             for scenario in () if row.deprecated or row.catch_all else row.scenarios:
-                scores = explain_routes(f"Hello, {scenario.upper()}?", table.routes)
+                scores = explain_routes(f"Hello, {scenario.upper()}?", compiled)
                 assert next(s for s in scores if s.route == row).verdict is RouteVerdict.MATCHED, scenario

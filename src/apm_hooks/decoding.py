@@ -271,7 +271,7 @@ class _Reader:
         """The price of beginning UTF-16 at `at`, where a line begins."""
         high = at + _WIDE[state].high
         # Where letters look like lines of one letter, they hardly begin behind such a line.
-        within = at >= 2 and self.body[high - 2] == _LF and _LF in self.body[max(high - 4, 0) : high + 1 : 4]
+        within = at >= 2 and self.body[high - 2] == _LF and (at < 4 or _LF in self.body[high - 4 : high + 1 : 4])
         return _WIDE[state].enter + (_LONE_COST if within else 0)
 
     def _leave(self, state: int, at: int) -> int:

@@ -24,7 +24,7 @@ from apm_hooks.words_score import MINIMUM, Evidence, Tally, add_weak, tallies_of
 from apm_hooks.words_table import RouteTable, build_table
 
 MINIMUM_SCORE = MINIMUM
-LONG_SHARE = 1 / 3
+LONG_SHARE = 0.4
 HEAD_CHARS = 4_000
 TAIL_CHARS = 2_000
 

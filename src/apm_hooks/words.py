@@ -105,18 +105,18 @@ def is_core(char: str) -> bool:
     return not "\u3041" <= char <= "\u309f"
 
 
-def words_of(text: str) -> tuple[Word, ...]:
+def words_of(text: str, *, humps: bool = True) -> tuple[Word, ...]:
     """The words of `text` in order; punctuation, symbols and emoji are dropped.
 
-    `snake_case`, `camelCase` and hyphenated words give their parts, each of which knows the whole; `c++`,
-    `c#`, `v1.2` and `4.2` stay whole.
+    `snake_case`, `camelCase` (unless `humps` is false) and hyphenated words give their parts, each of which
+    knows the whole; `c++`, `c#`, `v1.2` and `4.2` stay whole.
     """
     text = unicodedata.normalize("NFKC", text)
     out: list[Word] = []
     at = 0
     for kind, group in _groups(text):
         if kind is Kind.WORD:
-            parts = [piece for part in group for piece in _humps(part)]
+            parts = [piece for part in group for piece in _humps(part)] if humps else group
             whole = fold("".join(group)) if len(parts) > 1 else ""
             for part in parts:
                 short = part[:WORD_CHARS]

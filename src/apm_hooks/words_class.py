@@ -119,6 +119,8 @@ def class_of(
         return _class_of_forms(forms, HANGUL)
     if word.kind is Kind.KANA:
         return class_of_han(word.text)
+    if word.whole and len(word.plain) == 1:
+        return Class.STOP
     if word.plain in _stop_words(wordlists.CYRILLIC_LANGUAGES if is_cyrillic(word.plain) else languages):
         return Class.STOP
     if word.plain.isdigit() and len(word.plain) < 3:

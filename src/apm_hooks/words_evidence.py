@@ -64,9 +64,7 @@ def hits_of(table: RouteTable, message: Message) -> dict[int, Hit]:
         if kind is Kind.HAN:
             continue
         word = group[0]
-        if class_of(word, message.languages) is Class.STOP or (
-            kind is Kind.WORD and len(word.plain) == 1 and word.whole
-        ):
+        if class_of(word, message.languages) is Class.STOP:
             continue
         found = dict.fromkeys(wholes.get((word.kind, word.text), ()), How.SAME)
         if not found:

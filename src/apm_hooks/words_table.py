@@ -99,22 +99,11 @@ class _Builder:
 
         All of them where there are only stop words.
         """
-        pieces: list[tuple[str, Kind, Class, Word]] = []
-        for word in words:
-            if word.kind is Kind.HAN:
-                pieces += [(text, word.kind, kind, word) for text, kind in terms_of_run(word.text)]
-                continue
-            if word.kind is Kind.HANGUL:
-                pieces += [(text, word.kind, kind, word) for text, kind in hangul_parts(word)]
-                continue
-            weight = class_of(word, self.languages, self.comparer.bare_stems)
-            if word.kind is Kind.WORD and len(word.plain) == 1 and word.plain.isalpha() and len(words) > 1:
-                weight = Class.STOP
-            pieces.append((word.text, word.kind, weight, word))
-        if len(pieces) == 1 and pieces[0][1] is Kind.HAN and len(pieces[0][0]) == 1:
-            pieces = [(pieces[0][0], Kind.HAN, Class.CONTENT, pieces[0][3])]
+        pieces = self._pieces(words)
         kept = [piece for piece in pieces if piece[2] is not Class.STOP]
-        if not kept:
+        if len(pieces) == 1 and pieces[0][1] is Kind.HAN and len(pieces[0][0]) == 1:
+            kept = [(pieces[0][0], Kind.HAN, Class.CONTENT, pieces[0][3])]
+        elif not kept:
             kept = [(text, kind, Class.VOID, word) for text, kind, _, word in pieces]
         out = []
         for text, kind, weight, word in kept:
@@ -122,6 +111,33 @@ class _Builder:
             says = Class.VOID if weak else Class.LIGHT if weight is Class.CHAT else weight
             out.append((self.number(text, kind, says), word))
         return out
+
+    def _pieces(self, words: Sequence[Word]) -> list[tuple[str, Kind, Class, Word]]:
+        pieces: list[tuple[str, Kind, Class, Word]] = []
+        for whole, group in itertools.groupby(words, lambda word: word.whole):
+            parts = list(group)
+            classes = [self._class_of(word, len(words)) for word in parts]
+            if whole and len(parts) > 1 and self._is_name(parts, classes):
+                pieces.append((whole, Kind.WORD, Class.CONTENT, parts[0]))
+                continue
+            for word, weight in zip(parts, classes, strict=True):
+                if word.kind is Kind.HAN:
+                    pieces += [(text, word.kind, kind, word) for text, kind in terms_of_run(word.text)]
+                elif word.kind is Kind.HANGUL:
+                    pieces += [(text, word.kind, kind, word) for text, kind in hangul_parts(word)]
+                else:
+                    pieces.append((word.text, word.kind, weight, word))
+        return pieces
+
+    def _class_of(self, word: Word, words: int) -> Class:
+        if word.kind is Kind.WORD and len(word.plain) == 1 and word.plain.isalpha() and words > 1:
+            return Class.STOP
+        return class_of(word, self.languages, self.comparer.bare_stems)
+
+    @staticmethod
+    def _is_name(parts: Sequence[Word], classes: Sequence[Class]) -> bool:
+        """Whether a compound is a topic although none of its parts is one: `check-out`, `follow-up`."""
+        return Class.STOP < max(classes) < Class.LIGHT and all(len(word.plain) > 1 for word in parts)
 
     def add(self, row: int, words: Sequence[Word]) -> None:
         found = self.terms_of(words)
@@ -134,7 +150,7 @@ class _Builder:
             generic = all(self.texts[number][3] <= Class.VOID for number in terms)
             self.alternatives.append(Alternative(row, terms, phrase_of(words), size, generic))
         for number, word in found:
-            if word.whole:
+            if word.whole and self.texts[number][0] != word.whole:
                 self.joined.setdefault(word.whole, set()).add(number)
         for (one, first), (two, second) in itertools.pairwise(found):
             if first.kind is Kind.WORD and second.kind is Kind.WORD and second.at == first.at + 1:
@@ -160,7 +176,9 @@ def _scenarios_of(route: Route) -> tuple[str, ...]:
 def build_table(routes: Sequence[Route], considered: Sequence[bool]) -> RouteTable:
     """The table of `routes`; only those that are `considered` give terms."""
     phrases = [
-        [words_of(scenario[:ALTERNATIVE_CHARS]) for scenario in _scenarios_of(route)] if live else []
+        [words_of(scenario[:ALTERNATIVE_CHARS], humps=False) for scenario in _scenarios_of(route)]
+        if live
+        else []
         for route, live in zip(routes, considered, strict=True)
     ]
     builder = _Builder(languages_of(word for row in phrases for words in row for word in words))
@@ -175,7 +193,7 @@ def build_table(routes: Sequence[Route], considered: Sequence[bool]) -> RouteTab
         if stem in words_generic.VOCABULARY:
             standard[row] = stem
             continue
-        for number, _ in builder.terms_of(words_of(stem)):
+        for number, _ in builder.terms_of(words_of(stem, humps=False)):
             names.setdefault(number, []).append(row)
     terms = tuple(
         Term(text, plain, kind, weight, frozenset(rows))

@@ -14,29 +14,31 @@ FOLDER = "conventions"
 _MOST = 200
 
 
+_ENDS = r"\s`\"'()\[\]<>|,;:，、；：。！？（）《》「」"
+
+
 @lru_cache(maxsize=1)
-def _patterns() -> tuple[re.Pattern[str], ...]:
-    # A link's target, which may hold blanks within <>, then a bare path. Each part is bounded: no back-tracking.
-    return (
-        re.compile(r"\[([^\[\]\n]{0,200})\]\(\s{0,9}(?:<([^<>\n]{1,500})>|([^\s()<>]{1,500}))"),
-        re.compile(r"(?:^|[\s`\"'(\[<|,;:：，、（])((?:\./)?(?:[^\s`\"'()\[\]<>|,;:：，、（）]{1,200}/)?conventions/[^\s`\"'()\[\]<>|,;，、（）]{1,300})"),
-    )
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    # A link's target, which may hold blanks within <>, and a bare path. Each part is bounded: no back-tracking.
+    link = r"\[([^\[\]\n]{0,200})\]\(\s{0,9}(?:<([^<>\n]{1,500})>|([^\s()<>]{1,500}))"
+    bare = rf"(?:^|[{_ENDS}])((?:[^{_ENDS}]{{1,200}}/)?conventions/[^{_ENDS}]{{1,300}})"
+    return re.compile(link), re.compile(bare, re.MULTILINE)
 
 
 def references(text: str, directory: str) -> tuple[tuple[str, str], ...]:
     """The sub-files that `text` refers to by link or path, in order, each once: (path relative to the scope's
     directory, words that say what it is about). `directory` is the scope's own, relative to the workspace."""
     link, bare = _patterns()
+    seen = [(match.start(), unquote(match[2] or match[3]), match[1]) for match in link.finditer(text)]
+    plain = link.sub(lambda match: " " * len(match[0]), text)
+    for match in bare.finditer(plain):
+        line = plain[plain.rfind("\n", 0, match.start(1)) + 1 : match.start(1)]
+        seen.append((match.start(1), match[1].rstrip(".!?"), line[-200:]))
     found: dict[str, str] = {}
-    for match in link.finditer(text):
-        path = _inside(unquote(match[2] or match[3]), directory)
+    for _, name, about in sorted(seen):
+        path = _inside(name, directory)
         if path and len(found) < _MOST:
-            found.setdefault(path, f"{match[1]} {_stem(path)}")
-    for match in bare.finditer(text):
-        path = _inside(match[1].rstrip(".。!?"), directory)
-        if path and len(found) < _MOST:
-            line = text[text.rfind("\n", 0, match.start(1)) + 1 : match.start(1)][-200:]
-            found.setdefault(path, f"{line} {_stem(path)}")
+            found.setdefault(path, f"{about} {_stem(path)}")
     return tuple(found.items())
 
 
