@@ -138,8 +138,7 @@ def test_a_word_has_a_class_in_the_languages_of_its_text(
     ],
 )
 def test_small_talk_is_told_from_talk_about_something(text: str, expected: bool) -> None:
-    words = words_of(text)
-    assert is_small_talk(words, languages_of(words)) is expected
+    assert is_small_talk(words_of(text)) is expected
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ def explain_routes(
         add_weak(table, spoken, hits, tallies)
         best = max((tally.score for tally in tallies.values()), default=0.0)
     minimum = MINIMUM_SCORE if spoken.short else max(MINIMUM_SCORE, best * LONG_SHARE)
-    takes_rest = best < MINIMUM_SCORE and not is_small_talk(words, spoken.languages)
+    takes_rest = best < MINIMUM_SCORE and not is_small_talk(words)
     nothing = Tally()
     return tuple(
         _score_of(route, tallies.get(row, nothing), minimum, route.path in exclude, takes_rest)

@@ -192,7 +192,7 @@ def _refusal(cause: str, file: str, key: str, remedy: str = "") -> SettingsError
 
 
 def _shown_key(key: str) -> str:
-    return key if key.isprintable() and len(key) <= 200 else printable(key)
+    return key if len(key) <= 200 else f"{key[:200]}…"
 
 
 @cache

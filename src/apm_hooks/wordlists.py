@@ -18,7 +18,7 @@ MARKERS = {
         don't doesn't i'm i've it's we're
     """,
     "de": """
-        die fehlt geht macht braucht steht liegt sagt kommt heute gestern wegen neue neuen alle am der das
+        fehlt geht macht braucht steht liegt sagt kommt heute gestern wegen neue neuen alle der das
         und nicht ist sind ein eine einen einem einer eines für mit auf wie wird werden wurde wurden haben
         hatte ich wir ihr sie uns euch mich dich sich auch noch schon aber oder wenn weil dass bei beim
         nach vom von zum zur über unter kein keine keinen mein meine dein unser unsere diese dieser dieses

@@ -81,7 +81,7 @@ def languages_of(words: Iterable[Word]) -> tuple[str, ...]:
                 hits["es"] += "ñ" in text
                 hits["fr"] += any(char in text for char in "çœêèû")
         best = max(hits.values())
-        if best:
+        if best >= (1 if telling else 2):
             return tuple(name for name, count in hits.items() if 2 * count >= best)
     return ()
 
@@ -159,12 +159,13 @@ def hangul_parts(word: Word) -> list[tuple[str, Class]]:
     return [(core, kind)]
 
 
-def is_small_talk(words: Sequence[Word], languages: tuple[str, ...]) -> bool:
+def is_small_talk(words: Sequence[Word]) -> bool:
     """Whether a message greets, thanks, laughs or says nothing at all, so that no topic can be found in it.
 
     A single capitalised word beside a greeting is taken for a name; empty words count only where there is no
     greeting.
     """
+    languages = languages_of(words) or wordlists.LATIN_LANGUAGES
     chat = void = content = names = 0
     for word in words:
         kinds = _kinds_in_talk(word, languages)

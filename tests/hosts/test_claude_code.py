@@ -208,6 +208,20 @@ def test_a_group_knows_its_own_index_and_nobody_elses_memory(
     assert hooked.seen_in(fake.requests) <= own
 
 
+def test_a_message_brings_in_one_file_of_its_group(
+    claude: Claude, hooked: Workspace, fake: FakeAnthropic
+) -> None:
+    prompts = ["Good morning.", "What were the lessons of the storm?", "Who has which role in the crew?"]
+    turns = claude.converse(prompts, env=session(HARBOUR.key))
+    assert_hooks_ran(*turns)
+    lessons = {HARBOUR.index, HARBOUR.file("experience")}
+    assert [hooked.seen_in([request]) for request in fake.main_requests] == [
+        {HARBOUR.index},
+        lessons,
+        lessons,
+    ]
+
+
 def test_a_thread_has_the_memory_of_its_group(claude: Claude, hooked: Workspace, fake: FakeAnthropic) -> None:
     claude.ask("::say hello", env=session(f"{HARBOUR.key}:topic:42"))
     assert hooked.seen_in(fake.requests) == {HARBOUR.index}
@@ -285,24 +299,24 @@ def test_outside_a_workspace_nothing_is_said_or_left(
     assert list(elsewhere.iterdir()) == []
 
 
-def test_a_missing_interpreter_does_not_cost_the_turn(
-    claude: Claude, hooked: Workspace, fake: FakeAnthropic
+@pytest.mark.parametrize("word", [0, 3], ids=["interpreter", "program"])
+def test_what_is_missing_of_us_does_not_cost_the_turn(
+    claude: Claude, hooked: Workspace, fake: FakeAnthropic, word: int
 ) -> None:
     settings = json.loads(claude.user_settings.read_text("utf-8"))
-    broken = 0
-    for matchers in settings["hooks"].values():
-        for hook in (hook for matcher in matchers for hook in matcher["hooks"]):
-            interpreter = shlex.split(hook["command"])[0]
-            assert Path(interpreter).is_file()
-            hook["command"] = hook["command"].replace(interpreter, "/nowhere/python3")
-            broken += 1
-    assert broken
+    for hook in (
+        hook for groups in settings["hooks"].values() for group in groups for hook in group["hooks"]
+    ):
+        path = shlex.split(hook["command"])[word]
+        assert Path(path).is_file()
+        hook["command"] = hook["command"].replace(path, f"/nowhere{path}")
     claude.user_settings.write_text(json.dumps(settings), "utf-8")
     read = json.dumps({"file_path": str(claude.project / "apm.toml")})
     turn = claude.ask(f"::tool Read {read}\n::say still here")
     assert (turn.exit_code, turn.text, turn.failed) == (0, "still here", False)
     assert turn.start_hooks
-    assert all(hook.exit_code != 0 for hook in turn.hooks)
+    assert [(hook.name, hook.stdout) for hook in turn.hooks] == [(hook.name, "") for hook in turn.hooks]
+    assert [hook.name for hook in turn.hooks if "/nowhere" not in hook.stderr] == []
     assert hooked.seen_in(fake.requests) == set()
 
 

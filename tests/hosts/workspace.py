@@ -19,7 +19,12 @@ DM_ATTENTION = "memory/main/attention.md"
 DM_LONGTERM = "memory/main/longterm.md"
 HOST_MEMORY = "MEMORY.md"
 
-_P_FILES = ("attention", "project", "experience", "people")
+_ROWS = (
+    ("berth status", "attention", "P0"),
+    ("dredging plan", "project", "P1"),
+    ("storm lessons", "experience", "P2"),
+    ("crew roles", "people", "P3"),
+)
 _INDEX = """---
 {head}
 status: active
@@ -57,6 +62,9 @@ class Group:
     def index(self) -> str:
         return f"memory/groups/{self.name}.md"
 
+    def file(self, name: str) -> str:
+        return f"memory/groups/{self.name}/{name}.md"
+
 
 HARBOUR = Group("harbour-works", "-1001734500921")
 PORT = Group("港务组", "-1002860417735")
@@ -79,10 +87,10 @@ class Workspace:
         self._page(DM_LONGTERM)
         self._page(HOST_MEMORY)
         for group in (HARBOUR, PORT):
-            rows = "\n".join(f"| {name} | {name}.md | P{level} |" for level, name in enumerate(_P_FILES))
+            rows = "\n".join(f"| {scenario} | {name}.md | {rank} |" for scenario, name, rank in _ROWS)
             self._index(group.index, f"group_name: {group.name}", group.name, rows)
-            for name in _P_FILES:
-                self._page(f"memory/groups/{group.name}/{name}.md")
+            for _, name, _ in _ROWS:
+                self._page(group.file(name))
         names = {HARBOUR.id: {"name": HARBOUR.name, "channel": "telegram"}}
         (self.root / "memory/groups/group_names.json").write_text(json.dumps(names, indent=2) + "\n", "utf-8")
 
