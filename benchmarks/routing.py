@@ -68,9 +68,7 @@ def load_corpus() -> tuple[Table, ...]:
             for line, row in enumerate(data["routes"], 1)
         )
         messages = tuple(
-            Labelled(
-                entry[0], data["table"], kind, entry[2] if len(entry) > 2 else data["language"], entry[1]
-            )
+            Labelled(entry[0], data["table"], kind, entry[2] if len(entry) > 2 else data["language"], entry[1])
             for kind, entries in data["messages"].items()
             for entry in entries
         )
@@ -180,9 +178,7 @@ def show_misses(tables: tuple[Table, ...], half: str) -> None:
 
 def main() -> int:
     """Prints the report; 1 where a target is missed."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--misses", choices=HALVES, help="print what went wrong in one half")
     options = parser.parse_args()

@@ -54,9 +54,7 @@ nobody_keys = st.one_of(
     stray.map(lambda text: f"agent:main:telegram:direct:z{text}"),
     stray.map(lambda text: f"zz:{text}"),
 )  # fmt: skip
-sessions = st.one_of(
-    owner_keys.map(lambda key: ("DM", key)), group_keys, nobody_keys.map(lambda key: ("", key))
-)
+sessions = st.one_of(owner_keys.map(lambda key: ("DM", key)), group_keys, nobody_keys.map(lambda key: ("", key)))
 rows = st.sampled_from(
     [
         "| current tasks | attention.md | P0 |", "| x | ../main/attention.md | P0 |", "| x | ../alpha/attention.md | P1 |",

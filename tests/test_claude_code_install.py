@@ -51,9 +51,7 @@ def write(path: Path, text: str) -> Path:
 
 
 def install(home: Path, project: Path, scope: str = "user", **more: Any) -> Plan:
-    plan = plan_install(
-        scope=scope, home=str(home), project=str(project), line=more.pop("line", LINE), **more
-    )
+    plan = plan_install(scope=scope, home=str(home), project=str(project), line=more.pop("line", LINE), **more)
     apply_plan(plan)
     return plan
 
@@ -106,9 +104,7 @@ def test_a_shim_gives_way_to_the_real_interpreter(tmp_path: Path, monkeypatch: p
     assert shlex.split(hook_line())[0] == os.path.realpath("/bin/sh")
 
 
-def test_no_line_without_an_interpreter_or_a_start_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_line_without_an_interpreter_or_a_start_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apm_hooks, "__file__", str(tmp_path / "apm_hooks.zip/apm_hooks/__init__.py"))
     with pytest.raises(SettingsError, match="is not there"):
         hook_line()
@@ -269,10 +265,7 @@ def test_the_configuration_folder_can_be_elsewhere(home: Path, project: Path, tm
 
 def test_the_default_line_is_the_running_one(home: Path, project: Path) -> None:
     plan = plan_install(scope="user", home=str(home), project=str(project))
-    assert (
-        hook_line()
-        in json.loads(plan.changes[0].after or b"")["hooks"]["SubagentStart"][0]["hooks"][0]["command"]
-    )
+    assert hook_line() in json.loads(plan.changes[0].after or b"")["hooks"]["SubagentStart"][0]["hooks"][0]["command"]
 
 
 @pytest.mark.parametrize(("scope", "project"), [("system", "/p"), ("project", "")])

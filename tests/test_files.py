@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apm_hooks import files
 from apm_hooks.errors import MemoryFileError
 from apm_hooks.files import create_absent, decode, read_bytes, read_text, replace_bytes, state_directory
 from apm_hooks.records import Limits
@@ -90,7 +89,8 @@ def test_a_huge_sparse_file_costs_no_more_than_the_limit(tmp_path: Path) -> None
 def test_a_file_that_changes_while_it_is_read_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "a.md"
     file.write_text("half")
-    real, calls = os.read, []
+    real = os.read
+    calls: list[int] = []
 
     def read(descriptor: int, size: int) -> bytes:
         data = real(descriptor, size)
@@ -99,7 +99,7 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(tmp_path: Path, monk
         calls.append(size)
         return data
 
-    monkeypatch.setattr(files.os, "read", read)
+    monkeypatch.setattr(os, "read", read)
     found = read_text(str(tmp_path), "a.md")
     assert found is not None
     assert found.text == "the whole text"
@@ -117,7 +117,7 @@ def test_a_file_that_never_stands_still_is_named(tmp_path: Path, monkeypatch: py
                 more.write("x")
         return data
 
-    monkeypatch.setattr(files.os, "read", read)
+    monkeypatch.setattr(os, "read", read)
     with pytest.raises(MemoryFileError, match="keeps changing"):
         read_text(str(tmp_path), "a.md")
 
@@ -192,7 +192,7 @@ def test_a_failed_replacement_leaves_the_old_file(tmp_path: Path, monkeypatch: p
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(files.os, call, fail)
+        patch.setattr(os, call, fail)
         with pytest.raises(MemoryFileError, match="No space left"):
             replace_bytes(str(tmp_path), "a.json", b"new")
     assert (tmp_path / "a.json").read_text() == "old"
@@ -207,7 +207,7 @@ def test_a_killed_writer_leaves_one_file_that_the_next_reclaims(tmp_path: Path) 
 
 def test_short_writes_are_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.write
-    monkeypatch.setattr(files.os, "write", lambda descriptor, data: real(descriptor, bytes(data[:3])))
+    monkeypatch.setattr(os, "write", lambda descriptor, data: real(descriptor, bytes(data[:3])))
     replace_bytes(str(tmp_path), "a", b"0123456789")
     assert (tmp_path / "a").read_bytes() == b"0123456789"
 
@@ -215,7 +215,7 @@ def test_short_writes_are_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("nameless", [True, False])
 def test_creating_never_touches_what_exists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nameless: bool) -> None:
     if not nameless:
-        monkeypatch.delattr(files.os, "O_TMPFILE")
+        monkeypatch.delattr(os, "O_TMPFILE")
     assert create_absent(str(tmp_path), "memory/main/a.md", b"first")
     assert not create_absent(str(tmp_path), "memory/main/a.md", b"second")
     assert (tmp_path / "memory/main/a.md").read_bytes() == b"first"
@@ -225,14 +225,14 @@ def test_creating_never_touches_what_exists(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize("nameless", [True, False])
 def test_creating_loses_a_race_without_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nameless: bool) -> None:
     if not nameless:
-        monkeypatch.delattr(files.os, "O_TMPFILE")
+        monkeypatch.delattr(os, "O_TMPFILE")
     real = os.link
 
     def link(*arguments: object, **more: object) -> None:
         (tmp_path / "a.md").write_bytes(b"theirs")
         real(*arguments, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(files.os, "link", link)
+    monkeypatch.setattr(os, "link", link)
     assert not create_absent(str(tmp_path), "a.md", b"ours")
     assert (tmp_path / "a.md").read_bytes() == b"theirs"
     assert os.listdir(tmp_path) == ["a.md"]

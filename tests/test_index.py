@@ -189,9 +189,7 @@ def test_priority_is_p0_to_p3_or_p2_l3(cell: str, priority: int, sub_file: bool)
         ("old/attention.md", 2, False),
     ],
 )
-def test_an_absent_priority_comes_from_the_standard_name_else_p2(
-    path: str, priority: int, sub_file: bool
-) -> None:
+def test_an_absent_priority_comes_from_the_standard_name_else_p2(path: str, priority: int, sub_file: bool) -> None:
     for cells in (f"| a | {path} |", f"| a | {path} | |", f"| a | {path} | — |"):
         route = row(cells)
         assert (route.priority, route.sub_file) == (priority, sub_file)
@@ -421,9 +419,7 @@ def test_a_path_counts_from_directory_workspace_or_index(cell: str, scope: Scope
     assert resolve_row_path(cell, scope) == (path, "")
 
 
-@pytest.mark.parametrize(
-    "cell", ["index.md", "memory/main/index.md", "memory/groups/ops/notes.md", "memory/x.md"]
-)
+@pytest.mark.parametrize("cell", ["index.md", "memory/main/index.md", "memory/groups/ops/notes.md", "memory/x.md"])
 def test_the_owners_index_routes_neither_to_itself_nor_to_a_group(cell: str) -> None:
     assert resolve_row_path(cell, DM)[0] == ""
 
@@ -513,9 +509,7 @@ TABLE = "| Scenario | File |\n|---|---|\n| a | notes.md |\n"
         (f"----\ntype: x\n----\n{TABLE}", []),
     ],
 )
-def test_an_unclosed_or_nested_block_is_a_rule_line_and_swallows_nothing(
-    text: str, broken: list[str]
-) -> None:
+def test_an_unclosed_or_nested_block_is_a_rule_line_and_swallows_nothing(text: str, broken: list[str]) -> None:
     index = parse_index(text, OPS)
     assert index.meta == {}
     assert len(index.routes) == ("notes.md" in text)
@@ -588,9 +582,7 @@ def test_other_lines_start_no_hard_rules(heading: str) -> None:
         ("", ()),
     ],
 )
-def test_hard_rules_join_continuations_and_end_at_the_next_heading_or_table(
-    body: str, rules: tuple[str, ...]
-) -> None:
+def test_hard_rules_join_continuations_and_end_at_the_next_heading_or_table(body: str, rules: tuple[str, ...]) -> None:
     assert parse_index(f"## Hard Rules\n{body}", OPS).hard_rules == rules
 
 
@@ -629,10 +621,7 @@ def test_a_row_commented_out_leaves_the_rows_below_it() -> None:
 
 
 def test_conflict_marks_are_reported_and_both_sides_are_read() -> None:
-    text = (
-        TABLE
-        + "<<<<<<< HEAD\n| b | b.md |\n||||||| base\n=======\n| c | c.md |\n>>>>>>> branch\n| d | d.md |"
-    )
+    text = TABLE + "<<<<<<< HEAD\n| b | b.md |\n||||||| base\n=======\n| c | c.md |\n>>>>>>> branch\n| d | d.md |"
     index = parse_index(text, OPS)
     assert [route.path for route in index.routes] == ["notes.md", "b.md", "c.md", "d.md"]
     assert rules_broken(index) == [("merge-conflict", line) for line in (4, 6, 7, 9)]

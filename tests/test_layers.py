@@ -15,8 +15,8 @@ PACKAGE = Path(apm_hooks.__file__).parent
 RANKS: tuple[tuple[str, ...], ...] = (
     # The fast lane imports nothing of ours, so that everything may share its names and stamps.
     ("_version", "fastlane", "errors", "records", "texts"),
-    ("places", "files", "locking", "settings", "trust", "tokens", "log"),
-    ("names", "session", "scope", "ownership", "tables", "cells", "index", "graphemes", "budget", "wordlists", "words_class", "words_chat",
+    ("places", "opening", "mixtures", "decoding", "files", "locking", "settings", "trust", "tokens", "log"),
+    ("names", "session", "groupmap", "scope", "ownership", "tables", "cells", "index", "graphemes", "fences", "budget", "wordlists", "words_class", "words_chat",
      "words_generic", "words_typos", "words_forms", "words", "words_evidence", "words_table", "routing", "injection", "jsonedit", "textblocks"),
     ("prepared", "ledger", "flushstate", "workspace", "protocol", "protocol.ceiling",
      "protocol.subfiles", "protocol.loading", "protocol.group", "protocol.dm",
@@ -94,7 +94,7 @@ def test_the_fast_lane_imports_nothing_of_ours_and_nothing_heavy() -> None:
 
 def test_only_the_memory_doors_open_files() -> None:
     """One room opens memory files; the lane and the ledger have their own two lines, with the same flags."""
-    doors = {"files", "fastlane", "ledger", "start", "writeback", "hosts.claude_code_install", "cli.hook", "log",
+    doors = {"opening", "files", "fastlane", "ledger", "start", "writeback", "hosts.claude_code_install", "cli.hook", "log",
              "cli.parser"}  # fmt: skip
     for name, path in modules().items():
         source = path.read_text(encoding="utf-8")

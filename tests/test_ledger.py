@@ -15,7 +15,9 @@ from apm_hooks.errors import LockTimeoutError, MemoryFileError
 from apm_hooks.records import LIMITS, Source
 
 
-def entry(source: str = "startup", scope: str = "DM", digest: str = "d1", tokens: int = 10, **more: object) -> dict[str, object]:
+def entry(
+    source: str = "startup", scope: str = "DM", digest: str = "d1", tokens: int = 10, **more: object
+) -> dict[str, object]:
     made = ledger.start_entry(source=source, scope=scope, budget=8000, digest=digest, tokens=tokens,
                               files=(("memory/main/index.md", "index"),))  # fmt: skip
     return {**made, **more}
@@ -65,7 +67,20 @@ def test_no_bytes_make_folding_fail(data: bytes) -> None:
     assert ledger.fold(data).spent >= 0
 
 
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=5), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["e", "scope", "digest", "tokens", "files", "budget", "source", "tripped"]), inner, max_size=8), max_leaves=8))
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(["e", "scope", "digest", "tokens", "files", "budget", "source", "tripped"]),
+                inner,
+                max_size=8,
+            )
+        ),
+        max_leaves=8,
+    )
+)
 def test_no_json_makes_folding_fail(value: object) -> None:
     assert ledger.fold(json.dumps(value).encode()).spent >= 0
 

@@ -113,22 +113,13 @@ REFUSED = [
     ("a\u2800b", "U+2800"),
     ("a\u034fb", "U+034F"),
     ("a\U000e0041b", "U+E0041"),
-    *(
-        (name, "Windows")
-        for name in ("con", "CON", "aux", "Prn", "nul", "a/NUL", "conin$", "CONOUT$", "clock$")
-    ),
+    *((name, "Windows") for name in ("con", "CON", "aux", "Prn", "nul", "a/NUL", "conin$", "CONOUT$", "clock$")),
     *((name, "Windows") for name in ("com1", "LPT9", "COM0", "com¹", "LPT²", "com\u2460", "ｃｏｎ")),
     *((name, "Windows") for name in ("nul.txt", "con.tar.gz", "aux .x", "nul.md", "com³.log")),
     *((name, "ends like") for name in ("a.md", "team.MD", "x.json", "x.lock", "a.md/b", "x．ｍｄ")),
     *((name, "ends like") for name in ("flush-state.json", "group_names.json", "index.md", "MEMORY.md")),
-    *(
-        (name, "own files")
-        for name in ("flush-state", "Flush-State", "group_names", "index", "INDEX", "memory")
-    ),
-    *(
-        (name, "own files")
-        for name in ("attention", "project", "experience", "people", "a/People", "conventions")
-    ),
+    *((name, "own files") for name in ("flush-state", "Flush-State", "group_names", "index", "INDEX", "memory")),
+    *((name, "own files") for name in ("attention", "project", "experience", "people", "a/People", "conventions")),
     *((name, "own files") for name in ("longterm", "daily-synced", "projects", "ｉｎｄｅｘ", "index\u200d")),
     *((name, "own files") for name in ("flush-state.json.corrupt-1", "group_names.old")),
     *((name, "hosts load") for name in ("AGENTS", "claude", "a/Gemini", "QWEN")),
@@ -196,9 +187,7 @@ def test_names_that_meet_have_one_key(first: str, second: str) -> None:
     assert name_key(first) == name_key(second)
 
 
-@pytest.mark.parametrize(
-    "first, second", [("a", "а"), ("ı", "i"), ("a b", "a-b"), ("a/b", "a b"), ("组", "祖")]
-)
+@pytest.mark.parametrize("first, second", [("a", "а"), ("ı", "i"), ("a b", "a-b"), ("a/b", "a b"), ("组", "祖")])
 def test_names_that_do_not_meet_have_two(first: str, second: str) -> None:
     assert name_key(first) != name_key(second)
 

@@ -267,12 +267,8 @@ def test_the_group_of_a_path(path: str, group: str) -> None:
 
 
 COMPONENTS = st.one_of(
-    st.sampled_from(
-        ["memory", "Memory", "groups", "main", "team", "Team", "team.md", "other", "..", ".", "", ".apm"]
-    ),
-    st.sampled_from(
-        ["flush-state.json", "group_names.json", "MEMORY.md", "index.md", "2026-11-30.md", "é", "e\u0301"]
-    ),
+    st.sampled_from(["memory", "Memory", "groups", "main", "team", "Team", "team.md", "other", "..", ".", "", ".apm"]),
+    st.sampled_from(["flush-state.json", "group_names.json", "MEMORY.md", "index.md", "2026-11-30.md", "é", "e\u0301"]),
     st.text(max_size=4),
 )
 PATHS = st.lists(COMPONENTS, max_size=7).map("/".join)
@@ -293,9 +289,7 @@ def test_a_group_reaches_nothing_but_its_own(path: str) -> None:
         if f"{folded}/".startswith(("memory/", "log/", ".apm/", ".git/")):
             assert may == "" or folded == scope.index_path or folded.startswith(f"{scope.directory}/")
             assert not ("w" in may and "flush-state.json" in folded)
-    assert not (
-        plain and owner_writes(DM, path) and plain.startswith("memory/groups/") and classify(path).group
-    )
+    assert not (plain and owner_writes(DM, path) and plain.startswith("memory/groups/") and classify(path).group)
 
 
 @settings(max_examples=300)

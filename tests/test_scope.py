@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from apm_hooks.errors import NameRefusedError, SettingsError
 from apm_hooks.records import DM, LIMITS, ChatType, HostEvent, Scope, ScopeDecision, ScopeKind, SessionKey
-from apm_hooks.scope import GroupEntry, GroupMap, ScopeSettings, decide_scope, read_group_map
+from apm_hooks.groupmap import GroupEntry, GroupMap, read_group_map
+from apm_hooks.scope import ScopeSettings, decide_scope
 from apm_hooks.session import parse_session_key
 
 FILE = "memory/groups/group_names.json"
@@ -572,9 +573,9 @@ PARTS = [
     "$e",
     "8448",
 ]
-HOSTILE = st.lists(
-    st.one_of(st.sampled_from([*PARTS, "", " "]), st.text(max_size=5)), min_size=1, max_size=6
-).map(":".join)
+HOSTILE = st.lists(st.one_of(st.sampled_from([*PARTS, "", " "]), st.text(max_size=5)), min_size=1, max_size=6).map(
+    ":".join
+)
 CHANNEL = st.sampled_from(
     ["telegram", "matrix", "signal", "x", "main", "direct", "cron", "hook", "subagent", "a b", ""]
 )
@@ -589,14 +590,12 @@ GROUP_KEYS = st.builds(
     HOSTILE,
 )
 TARGETS = st.sampled_from(["DM", "none", "Group(a)", "Group(../main)", "dm", "Group(main)"])
-GLOBS = st.one_of(
-    st.sampled_from(["*", "agent:*", "*:group:*", "*direct*", "*main*", "?gent:*"]), st.text(max_size=6)
-)
+GLOBS = st.one_of(st.sampled_from(["*", "agent:*", "*:group:*", "*direct*", "*main*", "?gent:*"]), st.text(max_size=6))
 SETTINGS = st.builds(
     ScopeSettings,
-    owner_peers=st.lists(
-        st.one_of(st.sampled_from(["*", "501", "@me", "telegram:501"]), HOSTILE), max_size=3
-    ).map(tuple),
+    owner_peers=st.lists(st.one_of(st.sampled_from(["*", "501", "@me", "telegram:501"]), HOSTILE), max_size=3).map(
+        tuple
+    ),
     scopes=st.lists(st.tuples(GLOBS, TARGETS), max_size=3).map(tuple),
     require_session=st.booleans(),
     matrix_match_without_server=st.booleans(),
@@ -636,9 +635,7 @@ def test_nothing_gives_a_group_the_owners_memory(
 
 
 @settings(max_examples=200)
-@given(
-    st.one_of(st.none(), HOSTILE, GROUP_KEYS, HOSTILE.map("agent:main:{}".format)), MAPS, SETTINGS, SENDERS
-)
+@given(st.one_of(st.none(), HOSTILE, GROUP_KEYS, HOSTILE.map("agent:main:{}".format)), MAPS, SETTINGS, SENDERS)
 def test_a_turn_of_a_group_never_has_the_owners_memory(
     key: str | None, entries: dict[str, Any], chosen: ScopeSettings, sender: str | None
 ) -> None:
@@ -668,3 +665,9 @@ def test_no_text_escapes_as_another_error(text: str) -> None:
             assert error.file == FILE
         else:
             assert all(error.file == FILE for error in groups.errors)
+
+
+def test_a_pattern_may_leave_the_agent_out() -> None:
+    settings = ScopeSettings(scopes=(("cron:nightly*", "DM"),))
+    for key, scope in (("agent:main:cron:nightly:run:1", DM), ("cron:nightly", DM), ("agent:main:cron:weekly", None)):
+        assert decide_scope(HostEvent("cli", "s", session_key=key), settings, GroupMap.empty()).scope == scope

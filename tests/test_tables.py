@@ -117,9 +117,7 @@ def test_the_first_table_has_the_cells_and_lines_of_a_full_parser(lines: list[st
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.one_of(table_lines(), ROW.map(lambda line: [line])), max_size=4), st.booleans())
-def test_every_table_of_a_document_is_found_where_a_full_parser_finds_it(
-    parts: list[list[str]], blank: bool
-) -> None:
+def test_every_table_of_a_document_is_found_where_a_full_parser_finds_it(parts: list[list[str]], blank: bool) -> None:
     lines = [line for part in parts for line in [*part, *([""] if blank else [])]]
     assume(all(is_plain(line) or set(line) <= set("|-: ") for line in lines))
     assert [as_rows(table) for table in find_tables(lines)] == reference_tables(lines)
@@ -251,9 +249,7 @@ def test_code_blocks_and_comments_are_hidden(lines: list[str], shown: list[str])
         (["```", "```", "```", "a"], ["", "", "", ""], 3),
     ],
 )
-def test_what_never_closes_hides_the_rest_and_says_where(
-    lines: list[str], shown: list[str], opened: int
-) -> None:
+def test_what_never_closes_hides_the_rest_and_says_where(lines: list[str], shown: list[str], opened: int) -> None:
     assert visible_lines(lines) == (shown, opened)
 
 

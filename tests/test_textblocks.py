@@ -10,9 +10,7 @@ from apm_hooks.textblocks import BOM, drop_block, find_block, put_block
 BEGIN = "<!-- apm-hooks:begin agents -->"
 END = "<!-- apm-hooks:end agents -->"
 TEXTS = st.text(st.sampled_from("a# \t\r\n\ufeff\u2028<!->"), max_size=12)
-BODIES = st.lists(st.sampled_from(["@AGENTS.md", "@MEMORY.md", "", "words", "<!-- c -->"]), min_size=1).map(
-    "\n".join
-)
+BODIES = st.lists(st.sampled_from(["@AGENTS.md", "@MEMORY.md", "", "words", "<!-- c -->"]), min_size=1).map("\n".join)
 
 
 @given(TEXTS, BODIES)

@@ -134,8 +134,7 @@ def _check(hosts: tuple[Host, ...], cache: Path) -> None:
     for host in hosts:
         if not installed(host, cache):
             raise InstallError(
-                f"{host.name} {host.version} is not in {cache}. "
-                f"Run: python tools/install_hosts.py --into {cache}"
+                f"{host.name} {host.version} is not in {cache}. Run: python tools/install_hosts.py --into {cache}"
             )
         print(host.program_in(cache / host.folder))
 

@@ -132,9 +132,7 @@ def named_columns(header: Sequence[str], blank_names_scenario: bool) -> tuple[in
     file = next((at for at in files if at not in scenarios), next((at for at in files if at != scenario), -1))
     if scenario < 0 or file < 0:
         return None
-    rest = (
-        at for at, cell in enumerate(folded) if at not in (scenario, file) and _PRIORITY_HEADER.search(cell)
-    )
+    rest = (at for at, cell in enumerate(folded) if at not in (scenario, file) and _PRIORITY_HEADER.search(cell))
     return scenario, file, next(rest, -1)
 
 

@@ -1,13 +1,13 @@
 """Every error of this library: one base class, an exit code on each, a message of one line.
 
-    ApmError                    something is wrong; exit 1
-    ├── UsageError              the caller's words are off; exit 2
-    ├── SettingsError           a settings file or variable does not say what it should; exit 3
-    ├── NameRefusedError        a name that may not become a path; exit 3
-    ├── NotTrustedError         the workspace was not accepted by its owner; exit 4
-    ├── ScopeError              the session has no right to this; exit 4
-    ├── MemoryFileError         a memory file cannot be read safely; exit 5
-    └── LockTimeoutError        a lock did not come in time; exit 6
+ApmError                    something is wrong; exit 1
+├── UsageError              the caller's words are off; exit 2
+├── SettingsError           a settings file or variable does not say what it should; exit 3
+├── NameRefusedError        a name that may not become a path; exit 3
+├── NotTrustedError         the workspace was not accepted by its owner; exit 4
+├── ScopeError              the session has no right to this; exit 4
+├── MemoryFileError         a memory file cannot be read safely; exit 5
+└── LockTimeoutError        a lock did not come in time; exit 6
 """
 
 from __future__ import annotations

@@ -301,9 +301,7 @@ def _last_entry(ledger: str) -> "Any":
     return parse_json(next((line for line in reversed(lines) if line), ""))
 
 
-def _recorded_start(
-    event: "Mapping[str, Any]", options: "Mapping[str, str]", env: "Mapping[str, str]"
-) -> bytes | None:
+def _recorded_start(event: "Mapping[str, Any]", options: "Mapping[str, str]", env: "Mapping[str, str]") -> bytes | None:
     """The prepared answer to a session start, if every input still is what it was; leaves the ledger's line."""
     source, session_id = event.get("source"), event.get("session_id")
     if source not in (*_BEGINS, "resume") or not isinstance(session_id, str):

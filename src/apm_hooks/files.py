@@ -1,48 +1,34 @@
 """The only door to memory files: bounded reads that follow no link, decoding with a stated rule, durable writes.
 
 Every path is opened component by component from a directory descriptor, so that no symbolic link below the
-workspace is ever followed, even when one is swapped in between two calls (protocol, section 3).
+workspace is ever followed, even when one is swapped in between two calls (protocol, section 3). A memory file that was
+written a moment ago is looked at twice, so that half of somebody's save is never taken for the whole.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 
+from apm_hooks.decoding import decode
 from apm_hooks.errors import MemoryFileError
+from apm_hooks.opening import DIRECTORY, Stamp, cause_of, kind_of, parent, refusal, shown
 from apm_hooks.records import LIMITS, Limits
 
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+__all__ = [
+    "STATE", "MemoryText", "Stamp", "append_line", "create_absent", "decode", "read_bytes", "read_text",
+    "replace_bytes", "stamp", "state_directory",
+]  # fmt: skip
+
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
-_KINDS = (
-    (stat.S_ISLNK, "a symbolic link"),
-    (stat.S_ISDIR, "a directory"),
-    (stat.S_ISFIFO, "a FIFO"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Stamp:
-    """What `stat` says of a file, compared with "not equal", never "newer than"; times in nanoseconds."""
-
-    device: int
-    inode: int
-    mode: int
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-
-    @classmethod
-    def of(cls, status: os.stat_result) -> Stamp:
-        return cls(status.st_dev, status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns,
-                   status.st_ctime_ns)  # fmt: skip
+_SETTLE_NS = 50_000_000
+"""A file that changed less than so long ago may be half of a save: it is read again after so long a wait."""
+_SETTLE_READS = 4
+"""So many reads, with a wait between two of them, until a file that is being written is given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,61 +42,24 @@ class MemoryText:
     note: str = ""
 
 
-def _split(path: str) -> list[str]:
-    parts = path.split("/")
-    if not path or any(part in ("", ".", "..") or "\0" in part for part in parts):
-        raise MemoryFileError("not a plain path inside the workspace", file=_shown(path))
-    return parts
-
-
-def _shown(path: str) -> str:
-    return path.encode("unicode_escape", "backslashreplace").decode("ascii") if not path.isprintable() else path
-
-
-def _refusal(path: str, error: OSError, directory: int | None, name: str) -> MemoryFileError:
-    """Say what stands at a path that could not be opened, in words a person can act on."""
-    cause = error.strerror or type(error).__name__
-    with suppress(OSError, ValueError):
-        mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
-        for test, kind in _KINDS:
-            if test(mode):
-                cause = f"is {kind}"
-    return MemoryFileError(cause, file=_shown(path), remedy="Put a plain file there.")
-
-
-@contextmanager
-def _parent(root: str, path: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
-    """Open the directory that holds `path`, link by link without following any; yields (descriptor, name)."""
-    *parents, name = _split(path)
-    try:
-        current = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as error:
-        raise MemoryFileError(error.strerror or "cannot be opened", file=root) from error
-    try:
-        for depth, part in enumerate(parents, 1):
-            if create:
-                with suppress(FileExistsError):
-                    os.mkdir(part, 0o777, dir_fd=current)
-            try:
-                following = os.open(part, _DIRECTORY, dir_fd=current)
-            except FileNotFoundError:
-                raise
-            except OSError as error:
-                raise _refusal("/".join(parents[:depth]), error, current, part) from error
-            os.close(current)
-            current = following
-        yield current, name
-    finally:
-        os.close(current)
-
-
 def stamp(root: str, path: str) -> Stamp | None:
-    """The stamp of what stands at `path` (a link is stamped itself); None where nothing does."""
+    """The stamp of what stands at `path` (a link is stamped itself); None where nothing does.
+
+    Raises MemoryFileError.
+    """
     try:
-        with _parent(root, path) as (directory, name):
+        with parent(root, path) as (directory, name):
             return Stamp.of(os.stat(name, dir_fd=directory, follow_symlinks=False))
     except FileNotFoundError:
         return None
+    except MemoryFileError:
+        raise
+    except OSError as error:
+        raise MemoryFileError(cause_of(error), file=shown(path)) from error
+
+
+def _unsteady(path: str) -> MemoryFileError:
+    return MemoryFileError("keeps changing while it is read", file=shown(path), remedy="Try again.")
 
 
 def read_bytes(root: str, path: str, *, limit: int = LIMITS.file_bytes) -> tuple[bytes, Stamp] | None:
@@ -120,14 +69,14 @@ def read_bytes(root: str, path: str, *, limit: int = LIMITS.file_bytes) -> tuple
     bytes, or one that a writer keeps changing under our hands.
     """
     try:
-        with _parent(root, path) as (directory, name):
+        with parent(root, path) as (directory, name):
             for _attempt in range(LIMITS.read_retries):
                 try:
                     descriptor = os.open(name, _FILE, dir_fd=directory)
                 except FileNotFoundError:
                     raise
                 except OSError as error:
-                    raise _refusal(path, error, directory, name) from error
+                    raise refusal(path, error, directory, name) from error
                 try:
                     found = _read_open(descriptor, path, limit)
                 finally:
@@ -136,14 +85,19 @@ def read_bytes(root: str, path: str, *, limit: int = LIMITS.file_bytes) -> tuple
                     return found
     except FileNotFoundError:
         return None
-    raise MemoryFileError("keeps changing while it is read", file=_shown(path), remedy="Try again.")
+    except MemoryFileError:
+        raise
+    except OSError as error:
+        raise MemoryFileError(f"cannot be read: {cause_of(error)}", file=shown(path)) from error
+    raise _unsteady(path)
 
 
 def _read_open(descriptor: int, path: str, limit: int) -> tuple[bytes, Stamp] | None:
     before = os.fstat(descriptor)
     if not stat.S_ISREG(before.st_mode):
-        kind = next((kind for test, kind in _KINDS if test(before.st_mode)), "no plain file")
-        raise MemoryFileError(f"is {kind}", file=_shown(path), remedy="Put a plain file there.")
+        raise MemoryFileError(
+            f"is {kind_of(before.st_mode) or 'no plain file'}", file=shown(path), remedy="Put a plain file there."
+        )
     chunks, total = [], 0
     while total <= limit:
         chunk = os.read(descriptor, min(1 << 20, limit + 1 - total))
@@ -152,7 +106,7 @@ def _read_open(descriptor: int, path: str, limit: int) -> tuple[bytes, Stamp] | 
         chunks.append(chunk)
         total += len(chunk)
     if total > limit:
-        raise MemoryFileError(f"is larger than {limit} bytes", file=_shown(path), remedy="Split it up.")
+        raise MemoryFileError(f"is larger than {limit} bytes", file=shown(path), remedy="Split it up.")
     after = Stamp.of(os.fstat(descriptor))
     if after != Stamp.of(before) or total != after.size:
         return None
@@ -161,76 +115,53 @@ def _read_open(descriptor: int, path: str, limit: int) -> tuple[bytes, Stamp] | 
 
 def read_text(root: str, path: str, *, limits: Limits = LIMITS) -> MemoryText | None:
     """A memory file as text, or None where there is none; raises MemoryFileError as `read_bytes` does, and for
-    bytes that are no text."""
+    bytes that are no text.
+
+    Never half of a save. An editor that writes in place empties the file first, and one that moves the old file away
+    leaves none for a moment; both look whole. So a file that changed in the last 50 ms is read again until two reads,
+    50 ms apart, find the same; the fourth read is the last. A file whose writer stands still for longer than that in
+    the middle of its save cannot be told from a finished one.
+    """
     from hashlib import sha256
 
-    found = read_bytes(root, path, limit=limits.file_bytes)
+    found = _read_settled(root, path, limits.file_bytes)
     if found is None:
         return None
     data, seen = found
-    text, note = decode(data, path)
+    text, note = decode(data, shown(path))
     return MemoryText(text, sha256(data).hexdigest(), seen, note)
 
 
-def decode(data: bytes, path: str = "") -> tuple[str, str]:
-    """Text of `data` with LF line ends, and a note on what was odd (empty: nothing).
+def _read_settled(root: str, path: str, limit: int) -> tuple[bytes, Stamp] | None:
+    before: list[Stamp | None] = []
+    for reads in range(_SETTLE_READS):
+        if reads:
+            _pause(_SETTLE_NS / 1e9)
+        found = read_bytes(root, path, limit=limit)
+        now = found[1] if found else None
+        if before == [now] or not _is_fresh(root, path, now):
+            return found
+        before = [now]
+    raise _unsteady(path)
 
-    UTF-8, with or without BOM; UTF-16 with BOM; UTF-8 with a UTF-16LE tail (what a Windows shell's `>>` leaves);
-    stray bytes in otherwise good UTF-8 are shown as `\\xNN`. Anything else raises MemoryFileError: it is no text.
-    """
-    note = ""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        text, note = data.decode("utf-16", "replace"), "UTF-16"
-    else:
-        body = data.removeprefix(b"\xef\xbb\xbf")
+
+def _is_fresh(root: str, path: str, seen: Stamp | None) -> bool:
+    """Whether a file, or the folder that it is missing from, changed so lately that a save may not be over."""
+    if seen is None:
+        folder = path.rpartition("/")[0]
         try:
-            text = body.decode("utf-8")
-            odd = "\0" in text
-        except UnicodeDecodeError:
-            text, odd = "", True
-        if odd:
-            text, note = _decode_odd(body, path)
-    return text.replace("\r\n", "\n").replace("\r", "\n"), note
+            seen = stamp(root, folder) if folder else Stamp.of(os.stat(root))
+        except OSError:
+            return False
+    return seen is not None and abs(_now_ns() - seen.mtime_ns) < _SETTLE_NS
 
 
-def _decode_odd(body: bytes, path: str) -> tuple[str, str]:
-    try:
-        body.decode("utf-8")
-        bad = body.index(b"\0")
-    except UnicodeDecodeError as error:
-        nul = body.find(b"\0")
-        bad = error.start if nul < 0 else min(error.start, nul)
-    line = body.rfind(b"\n", 0, bad) + 1
-    # An appended UTF-16 letter is its low byte, then NUL: its tail starts one byte before the first NUL. It mostly
-    # starts a line, and the first wide characters may look like ASCII: a few such bytes belong to the tail.
-    plain = body[line : max(bad - 1, line)]
-    starts = (bad - 1, bad, line) if len(plain) > 6 and plain.isascii() else (line, bad - 1, bad)
-    for start in (start for start in starts if start >= 0):
-        tail = _wide(body[start:])
-        if tail is not None:
-            return body[:start].decode("utf-8", "backslashreplace") + tail, "UTF-8 with a UTF-16LE tail"
-    text = body.decode("utf-8", "backslashreplace")
-    strange = text.count("\0") + text.count("\\x") - body.count(b"\\x")
-    if strange * 10 > len(body):
-        raise MemoryFileError("is no text", file=_shown(path), remedy="Save it as UTF-8.")
-    return text, "bytes that are not UTF-8"
+def _pause(seconds: float) -> None:
+    time.sleep(seconds)
 
 
-def _wide(tail: bytes) -> str | None:
-    """`tail` as UTF-16LE if it plainly is: hardly any character is one that no person writes."""
-    if len(tail) < 4:
-        return None
-    text = tail[: len(tail) // 2 * 2].decode("utf-16-le", "replace")
-    strange = sum(1 for char in text if char == "\ufffd" or (char < " " and char not in "\t\r\n")
-                  or "\ue000" <= char <= "\uf8ff")  # fmt: skip
-    newlines = text.count("\n") + text.count("\r")
-    plain = sum(1 for char in text if char < "\u3000" or "\u3400" <= char <= "\u9fff" or "\uac00" <= char <= "\ud7a3"
-                or "\uff00" <= char <= "\uffef" or "\u3000" <= char <= "\u30ff")  # fmt: skip
-    if strange * 50 > len(text) or plain * 10 < len(text) * 9:
-        return None
-    if tail.count(b"\0") * 4 < len(tail) and not newlines:
-        return None
-    return text
+def _now_ns() -> int:
+    return time.time_ns()
 
 
 def replace_bytes(root: str, path: str, data: bytes, *, mode: int = 0o600) -> None:
@@ -240,7 +171,7 @@ def replace_bytes(root: str, path: str, data: bytes, *, mode: int = 0o600) -> No
     a killed one left. An existing file keeps its mode. Raises MemoryFileError; the old file is then untouched.
     """
     try:
-        with _parent(root, path, create=True) as (directory, name):
+        with parent(root, path, create=True) as (directory, name):
             temporary = f".{name}.apm-tmp"
             try:
                 current = os.stat(name, dir_fd=directory, follow_symlinks=False)
@@ -248,7 +179,7 @@ def replace_bytes(root: str, path: str, data: bytes, *, mode: int = 0o600) -> No
                 pass
             else:
                 if not stat.S_ISREG(current.st_mode):
-                    raise _refusal(path, OSError(0, "is no plain file"), directory, name)
+                    raise refusal(path, OSError(0, "is no plain file"), directory, name)
                 mode = stat.S_IMODE(current.st_mode)
             _write_beside(directory, temporary, data, mode)
             try:
@@ -261,14 +192,14 @@ def replace_bytes(root: str, path: str, data: bytes, *, mode: int = 0o600) -> No
     except MemoryFileError:
         raise
     except OSError as error:
-        raise MemoryFileError(f"cannot be written: {error.strerror}", file=_shown(path)) from error
+        raise MemoryFileError(f"cannot be written: {error.strerror}", file=shown(path)) from error
 
 
 def create_absent(root: str, path: str, data: bytes, *, mode: int = 0o644) -> bool:
     """Create `path` with `data` only if nothing stands there; False where something does. Whole or not at all,
     also when two processes race without a lock: a finished file is linked into place, and a link never replaces."""
     try:
-        with _parent(root, path, create=True) as (directory, name):
+        with parent(root, path, create=True) as (directory, name):
             with suppress(FileNotFoundError):
                 os.stat(name, dir_fd=directory, follow_symlinks=False)
                 return False
@@ -281,7 +212,7 @@ def create_absent(root: str, path: str, data: bytes, *, mode: int = 0o644) -> bo
     except MemoryFileError:
         raise
     except OSError as error:
-        raise MemoryFileError(f"cannot be created: {error.strerror}", file=_shown(path)) from error
+        raise MemoryFileError(f"cannot be created: {error.strerror}", file=shown(path)) from error
 
 
 def _link_new(directory: int, name: str, data: bytes, mode: int) -> None:
@@ -342,14 +273,14 @@ def state_directory(root: str, name: str) -> str:
 
 def _make_private(root: str, path: str) -> None:
     try:
-        with _parent(root, path) as (directory, name):
+        with parent(root, path) as (directory, name):
             with suppress(FileExistsError):
                 os.mkdir(name, 0o700, dir_fd=directory)
-            os.close(os.open(name, _DIRECTORY, dir_fd=directory))
+            os.close(os.open(name, DIRECTORY, dir_fd=directory))
     except MemoryFileError:
         raise
     except OSError as error:
-        raise MemoryFileError(f"cannot be made a directory: {error.strerror}", file=_shown(path)) from error
+        raise MemoryFileError(f"cannot be made a directory: {error.strerror}", file=shown(path)) from error
 
 
 def open_to_append(root: str, path: str) -> int:
@@ -358,15 +289,15 @@ def open_to_append(root: str, path: str) -> int:
     Raises FileNotFoundError where a folder on the way is absent, MemoryFileError for anything that is no plain file.
     """
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    with _parent(root, path) as (directory, name):
+    with parent(root, path) as (directory, name):
         try:
             descriptor = os.open(name, flags, 0o600, dir_fd=directory)
         except OSError as error:
-            raise _refusal(path, error, directory, name) from error
+            raise refusal(path, error, directory, name) from error
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
     os.close(descriptor)
-    raise MemoryFileError("is no plain file", file=_shown(path), remedy="Put a plain file there.")
+    raise MemoryFileError("is no plain file", file=shown(path), remedy="Put a plain file there.")
 
 
 def append_line(root: str, path: str, line: bytes) -> None:
@@ -380,4 +311,4 @@ def append_line(root: str, path: str, line: bytes) -> None:
     except MemoryFileError:
         raise
     except OSError as error:
-        raise MemoryFileError(f"cannot be written: {error.strerror}", file=_shown(path)) from error
+        raise MemoryFileError(f"cannot be written: {error.strerror}", file=shown(path)) from error

@@ -260,9 +260,7 @@ def _routing_table(tables: Sequence[Table]) -> tuple[Table, tuple[int, int, int]
     return None
 
 
-def _routes(
-    lines: Sequence[str], tables: Sequence[Table], scope: Scope, findings: _Findings
-) -> tuple[Route, ...]:
+def _routes(lines: Sequence[str], tables: Sequence[Table], scope: Scope, findings: _Findings) -> tuple[Route, ...]:
     found = _routing_table(tables)
     if found is None:
         return ()

@@ -215,9 +215,7 @@ def _line(text: str, at: int) -> int:
 
 def _refuse(text: str, at: int, file: str, cause: str) -> NoReturn:
     seen = "the end of the file" if at >= len(text) else ascii(text[at])
-    raise SettingsError(
-        f"not valid JSON: {cause}, found {seen}", file=file, line=_line(text, at), remedy=_REMEDY
-    )
+    raise SettingsError(f"not valid JSON: {cause}, found {seen}", file=file, line=_line(text, at), remedy=_REMEDY)
 
 
 def _spelled(path: Sequence[str | int]) -> str:

@@ -83,9 +83,7 @@ def name_key(name: str) -> str:
     # Folding can undo a composition and stripping can allow one, so the steps repeat until nothing moves.
     while key != folded:
         key = folded
-        folded = unicodedata.normalize(
-            "NFKC", without_invisible(unicodedata.normalize("NFKC", key).casefold())
-        )
+        folded = unicodedata.normalize("NFKC", without_invisible(unicodedata.normalize("NFKC", key).casefold()))
     return key
 
 

@@ -39,7 +39,6 @@ from apm_hooks.session import parse_session_key
 from apm_hooks.tokens import CountCache, TokenCounter, load_counter
 from apm_hooks.workspace import Workspace, open_workspace
 
-
 _numbers = count()
 
 
@@ -223,7 +222,8 @@ class Runtime:
     ) -> Loaded:  # fmt: skip
         """What a session of this scope begins with; kept in memory while none of its inputs changes."""
         day = self.today() if decision.scope == DM else None
-        key = (opened.number, decision, tuple((cap.unit, cap.limit) for cap in caps), spent, switched, event.message_events, day)
+        bounds = tuple((cap.unit, cap.limit) for cap in caps)
+        key = (opened.number, decision, bounds, spent, switched, event.message_events, day)
         kept = None if message else self._starts.get(key)
         if kept is not None:
             return kept

@@ -20,7 +20,7 @@ def fast(arguments: list[str], data: bytes) -> bytes | None:
 
     lane: dict[str, Any] = {"__name__": "apm_hooks.fastlane"}
     code = SourceFileLoader("apm_hooks.fastlane", HERE + "/fastlane.py").get_code("apm_hooks.fastlane")
-    exec(code or "", lane)
+    exec(code or "", lane)  # noqa: S102 - our own file, by way of the bytecode cache
     printed: bytes | None = lane["answer"](arguments, data, os.environ)
     return printed
 
@@ -51,7 +51,7 @@ def main() -> None:
 if __name__ == "__main__":
     try:
         main()
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001
         # A broken installation must not break the host: one line for its log, and the turn goes on. Compiled
         # extensions raise more than Exception.
         sys.stderr.write(f"apm-hooks: {type(error).__name__}: {error}\n")

@@ -297,6 +297,4 @@ def _starts_block(line: str) -> bool:
 
 
 def _ends_table(line: str) -> bool:
-    return (
-        not line.strip(_BLANKS) or _starts_block(line) or (line.lstrip().startswith("<") and "|" not in line)
-    )
+    return not line.strip(_BLANKS) or _starts_block(line) or (line.lstrip().startswith("<") and "|" not in line)

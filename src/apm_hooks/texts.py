@@ -52,6 +52,7 @@ SKIP_NO_ROOM = "no room left in the budget"
 LOADED_WHOLE = "loaded whole"
 LOADED_CUT = "cut to fit: {lines} lines, {tokens} tokens left out"
 
+
 def last_flush_line(when: str, outcome: str) -> str:
     """The DM's line on the last flush; `when` is `YYYY-MM-DD HH:mm` or `never` (protocol, section 6)."""
     template = LAST_FLUSH_UNWRITTEN if outcome == "unwritten" else LAST_FLUSH

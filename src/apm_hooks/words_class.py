@@ -65,10 +65,7 @@ def _stop_words(languages: tuple[str, ...]) -> frozenset[str]:
 
 
 def languages_of(words: Iterable[Word]) -> tuple[str, ...]:
-    """The Latin-script languages that a text is plausibly in, by its function words.
-
-    None where it has none.
-    """
+    """The Latin-script languages that a text is plausibly in, by its function words, if it has any."""
     latin = [word.text for word in words if word.kind is Kind.WORD and not is_cyrillic(word.text)]
     for telling in (True, False):
         hits = dict.fromkeys(wordlists.LATIN_LANGUAGES, 0)
@@ -108,10 +105,7 @@ def no_stems(_: str) -> Iterable[str]:
 def class_of(
     word: Word, languages: tuple[str, ...], stems_of: Callable[[str], Iterable[str]] = no_stems
 ) -> Class:
-    """The class of a word that is no Han run.
-
-    `stems_of` gives a word's stems, for the lists of generic words.
-    """
+    """The class of a word that is no Han run; `stems_of` gives its stems, for the lists of generic words."""
     if is_laughter(word.plain):
         return Class.CHAT
     if word.kind is Kind.HANGUL:

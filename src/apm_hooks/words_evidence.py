@@ -42,6 +42,7 @@ class Message:
 
     @property
     def short(self) -> bool:
+        """Whether the message is short enough for a single word in it to be its topic."""
         return len(self.words) <= SHORT_MESSAGE
 
 
@@ -104,10 +105,7 @@ def _rows_of(table: RouteTable, number: int) -> tuple[int, ...]:
 
 
 def _wholes(table: RouteTable, message: Message) -> dict[tuple[Kind, str], tuple[int, ...]]:
-    """Words that make one word of a row together (`back end`, `back-end`.
-
-    Backend), or one that is two words there.
-    """
+    """Words that are one word of a row together (`back end`, `back-end`), or one that is two words there."""
     out: dict[tuple[Kind, str], tuple[int, ...]] = {}
     words = [word for word in message.words if word.kind is Kind.WORD]
     for word in words:

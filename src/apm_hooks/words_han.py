@@ -1,7 +1,6 @@
-"""Han and hiragana runs.
+"""Han and hiragana runs: word lists and lengths must tell where a word ends (protocol, section 5, step 2).
 
-No spaces tell where a word ends, so that word lists and lengths must (protocol, section 5). Pure; without a
-dictionary, and linear in the run's length.
+Pure; without a dictionary, and linear in the run's length.
 """
 
 from __future__ import annotations
@@ -45,10 +44,7 @@ def _talk_lexicon() -> dict[str, Class]:
 
 
 def pieces_of(run: str) -> list[tuple[str, Class]]:
-    """A Han or hiragana run of a message cut at the words of the lists, longest match first.
-
-    The rest is content.
-    """
+    """A Han or hiragana run of a message cut at listed words, longest match first; the rest is content."""
     return _cut(run, _lexicon())
 
 
@@ -74,14 +70,14 @@ def terms_of_run(run: str) -> list[tuple[str, Class]]:
     Japanese particle cuts only between two words, so that `見積もり` stays whole. A word of one Han
     character with its ending is too common to be a topic by itself.
     """
-    pieces = _without_leftovers(_cut(run, _scenario_lexicon()))
+    pieces = _without_leftovers(_cut(run, _scenario_lexicon(), wordlists.CONNECTIVES_HAN))
     return [
-        (
-            text,
-            Class.LIGHT if kind is Class.CONTENT and len(text) > 1 and sum(map(is_core, text)) == 1 else kind,
-        )
-        for text, kind in pieces
+        (text, Class.LIGHT if kind is Class.CONTENT and _is_verb(text) else kind) for text, kind in pieces
     ]
+
+
+def _is_verb(text: str) -> bool:
+    return len(text) > 1 and sum(map(is_core, text)) == 1
 
 
 @functools.cache
@@ -91,18 +87,13 @@ def _scenario_lexicon() -> dict[str, Class]:
     } | dict.fromkeys(wordlists.CONNECTIVES_HAN, Class.STOP)
 
 
-def _cut(run: str, lexicon: dict[str, Class]) -> list[tuple[str, Class]]:
+def _cut(run: str, lexicon: dict[str, Class], joining: str = "") -> list[tuple[str, Class]]:
+    """`run` cut at the entries of `lexicon`; those of `joining` only between two words."""
     pieces: list[tuple[str, Class]] = []
     place = start = 0
     while place < len(run):
         entry = _entry_at(run, place, lexicon)
-        if (
-            entry in wordlists.CONNECTIVES_HAN
-            and lexicon is not _lexicon()
-            and not 2 <= place - start < len(run) - 2
-        ):
-            entry = ""
-        if entry:
+        if entry and not (entry in joining and _is_inside_a_word(run, place, start)):
             if start < place:
                 pieces.append((run[start:place], Class.CONTENT))
             pieces.append((entry, lexicon[entry]))
@@ -111,6 +102,12 @@ def _cut(run: str, lexicon: dict[str, Class]) -> list[tuple[str, Class]]:
     if start < len(run):
         pieces.append((run[start:], Class.CONTENT))
     return pieces
+
+
+def _is_inside_a_word(run: str, place: int, start: int) -> bool:
+    """Whether a connective stands beside a lone character: then it is a part of a word (`目的`, `参与者`)."""
+    before, after = place - start, len(run) - place - 1
+    return before == 1 or after == 1 or place == 0
 
 
 def _entry_at(run: str, place: int, lexicon: dict[str, Class]) -> str:

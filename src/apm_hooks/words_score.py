@@ -42,16 +42,14 @@ class Evidence:
 
 @dataclass(slots=True)
 class Tally:
-    """What speaks for one row.
-
-    The best weight per message word, generic words apart, and the bonus of whole phrases.
-    """
+    """What speaks for one row: the best reason for each message word, and the bonus of a whole phrase."""
 
     topics: dict[str, Evidence] = field(default_factory=dict)
     generic: dict[str, Evidence] = field(default_factory=dict)
     bonus: float = 0.0
 
     def add(self, evidence: Evidence, *, generic: bool) -> None:
+        """Takes a reason in; of several for one message word, the weightiest counts."""
         kind = self.generic if generic else self.topics
         other = kind.get(evidence.word)
         if other is None or evidence.weight > other.weight:
@@ -59,15 +57,16 @@ class Tally:
 
     @property
     def score(self) -> float:
-        generic = min(
-            GENERIC_CAP, sum(e.weight for word, e in self.generic.items() if word not in self.topics)
-        )
-        return round(sum(e.weight for e in self.topics.values()) + generic + self.bonus, 3)
+        """The row's score; generic words stay below the minimum. Summed exactly: no order shows."""
+        topics = math.fsum(each.weight for each in self.topics.values())
+        generic = math.fsum(each.weight for word, each in self.generic.items() if word not in self.topics)
+        return round(topics + min(GENERIC_CAP, generic) + self.bonus, 3)
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:
+        """The reasons, the weightiest first."""
         merged = {**self.generic, **self.topics}
-        return tuple(sorted(merged.values(), key=lambda e: (-e.weight, e.word)))
+        return tuple(sorted(merged.values(), key=lambda each: (-each.weight, each.word)))
 
 
 def tallies_of(table: RouteTable, message: Message, hits: dict[int, Hit]) -> dict[int, Tally]:
@@ -98,7 +97,7 @@ def _weight(term: Term, hit: Hit, *, alone: bool) -> tuple[float, bool]:
     topic = named or kind is Class.CONTENT
     weight = WEIGHT[Class.CONTENT] if topic else WEIGHT[kind]
     shared = math.sqrt(hit.shared) if named else hit.shared
-    often = 1 + 0.15 * min(3, len(hit.places) - 1)
+    often = 1 + OFTEN * min(3, len(hit.places) - 1)
     return round(weight * hit.strength / shared * often, 3), not topic
 
 
@@ -149,10 +148,7 @@ def _nothing_else(message: Message, explained: Collection[str]) -> bool:
 
 
 def add_weak(table: RouteTable, message: Message, hits: dict[int, Hit], tallies: dict[int, Tally]) -> None:
-    """Adds what file names say, and the vocabulary of standard files.
-
-    For messages that no scenario answers.
-    """
+    """Adds what file names and standard files' vocabulary say, for messages that no scenario answers."""
     for number, rows in table.names.items():
         hit, term = hits.get(number), table.terms[number]
         if hit is None or term.weight is not Class.CONTENT or hit.strength < WHOLE:

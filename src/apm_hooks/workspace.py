@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from apm_hooks import fastlane
 from apm_hooks.errors import ApmError, NotTrustedError, SettingsError
 from apm_hooks.files import decode, read_bytes
+from apm_hooks.groupmap import GroupMap, read_group_map
 from apm_hooks.places import SETTINGS_FILE, Places
 from apm_hooks.records import LIMITS
-from apm_hooks.scope import GroupMap, ScopeSettings, read_group_map
+from apm_hooks.scope import ScopeSettings
 from apm_hooks.settings import PRIVACY_KEYS, Settings, load_settings
 from apm_hooks.trust import GROUPS_PIN, TRUST_FILE, digest_of, read_trust
 

@@ -6,12 +6,12 @@ import os
 
 from apm_hooks.errors import MemoryFileError, SettingsError
 from apm_hooks.files import create_absent, read_bytes, replace_bytes, state_directory
+from apm_hooks.groupmap import read_group_map
 from apm_hooks.jsonedit import set_in
 from apm_hooks.locking import locked
 from apm_hooks.names import check_name
 from apm_hooks.places import SETTINGS_FILE
 from apm_hooks.records import LIMITS, Scope, ScopeKind
-from apm_hooks.scope import read_group_map
 from apm_hooks.textblocks import find_block, put_block
 from apm_hooks.workspace import GROUP_MAP
 

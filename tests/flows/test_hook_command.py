@@ -180,7 +180,12 @@ def test_apm_workspace_names_the_workspace_wherever_the_session_runs(made: Bench
 
 
 def test_the_session_option_wins_over_the_environment(made: Bench) -> None:
-    done = run(made, payload(made), LINE.replace("claude-code", "claude-code --session agent:main:cron:x"), APM_SESSION="agent:main:main")
+    done = run(
+        made,
+        payload(made),
+        LINE.replace("claude-code", "claude-code --session agent:main:cron:x"),
+        APM_SESSION="agent:main:main",
+    )
     assert "apm-memory" not in context(done)
 
 
@@ -208,12 +213,15 @@ def test_a_closed_reader_is_no_error(made: Bench) -> None:
 
 @pytest.mark.parametrize("part", ["start.py", "bin/python"])
 def test_a_broken_installation_never_vetoes_the_turn(made: Bench, part: str) -> None:
-    done = run(made, {**payload(made), "hook_event_name": "UserPromptSubmit", "prompt": "x"}, LINE.replace(part, "gone"))
+    done = run(
+        made, {**payload(made), "hook_event_name": "UserPromptSubmit", "prompt": "x"}, LINE.replace(part, "gone")
+    )
     assert (done.returncode, done.stdout) == (0, "")
 
 
 def loaded(made: Bench, event: Mapping[str, object]) -> set[str]:
     """Names of the modules that answering an event imports, beyond what a bare interpreter has."""
+
     def names(*command: str) -> set[str]:
         done = subprocess.run([sys.executable, "-X", "importtime", "-I", "-S", *command], input=json.dumps(event),
                               env=made.env, capture_output=True, text=True, check=True)  # fmt: skip
@@ -241,6 +249,8 @@ def test_an_unchanged_start_imports_next_to_nothing(made: Bench, monkeypatch: py
     assert seen <= LANE_MAY_LOAD | {"os", "stat", "_stat", "posixpath", "genericpath", "os.path", "_collections_abc"}
 
 
-@pytest.mark.parametrize("heavy", ["pluggy", "watchdog", "snowballstemmer", "filelock", "argparse", "asyncio", "requests"])
+@pytest.mark.parametrize(
+    "heavy", ["pluggy", "watchdog", "snowballstemmer", "filelock", "argparse", "asyncio", "requests"]
+)
 def test_a_full_session_start_imports_only_what_it_uses(made: Bench, heavy: str) -> None:
     assert heavy not in loaded(made, payload(made))

@@ -82,7 +82,9 @@ def test_the_highest_priority_wins_among_rows_that_match(group: Bench) -> None:
     assert "word-of-attention" in ask(group, prompt(group, "is the database outage an incident?"), GROUP_KEY)
 
 
-@pytest.mark.parametrize("text", ["good morning", "thanks!", "", "   ", "what a lovely sunset", "/remem", "/compact now"])
+@pytest.mark.parametrize(
+    "text", ["good morning", "thanks!", "", "   ", "what a lovely sunset", "/remem", "/compact now"]
+)
 def test_what_matches_nothing_loads_nothing(group: Bench, text: str) -> None:
     assert ask(group, prompt(group, text), GROUP_KEY) == ""
 
@@ -120,7 +122,10 @@ def test_a_p2_row_ranks_before_a_sub_file_row(group: Bench) -> None:
 
 def test_a_sub_file_that_the_file_refers_to_and_the_message_matches_comes_along(group: Bench) -> None:
     group.write("memory/groups/alpha/conventions/naming.md", "word-of-naming\n")
-    group.write("memory/groups/alpha/project.md", "# Project\n\n- names of tables: conventions/naming.md\n- [api](conventions/api.md)\n")
+    group.write(
+        "memory/groups/alpha/project.md",
+        "# Project\n\n- names of tables: conventions/naming.md\n- [api](conventions/api.md)\n",
+    )
     text = ask(group, prompt(group, "naming of tables in the database architecture"), GROUP_KEY)
     assert "word-of-naming" in text
     assert text.count("<apm-memory-") == 2
@@ -132,7 +137,9 @@ def test_a_sub_file_that_is_not_referred_to_stays_out(group: Bench) -> None:
     assert text.count("<apm-memory-") == 1
 
 
-@pytest.mark.parametrize("head", ["---\nstatus: archived\n---\n# Attention\n", "# Attention [ARCHIVED]\n", "# 关注（已归档）\n"])
+@pytest.mark.parametrize(
+    "head", ["---\nstatus: archived\n---\n# Attention\n", "# Attention [ARCHIVED]\n", "# 关注（已归档）\n"]
+)
 def test_archived_attention_is_passed_over_for_the_project_file(group: Bench, head: str) -> None:
     group.write("memory/groups/alpha/attention.md", f"{head}\nword-of-attention\n")
     text = ask(group, prompt(group, "the outage"), GROUP_KEY)
@@ -236,7 +243,9 @@ def test_todays_and_yesterdays_notes_come_after_attention_by_the_calendar_of_the
         made.write(f"memory/{day}.md", f"note of {day}\n")
     late = 1_775_937_180.0  # 2026-04-11T19:53Z, already the 12th in Shanghai
     text = made.runtime(clock=lambda: late).session_start(event()).injection.text
-    order = [text.index(part) for part in ("ship the parser", "note of 2026-04-12\n", "note of 2026-04-11", "last flush")]
+    order = [
+        text.index(part) for part in ("ship the parser", "note of 2026-04-12\n", "note of 2026-04-11", "last flush")
+    ]
     assert order == sorted(order)
     assert not any(f"note of {day}" in text for day in ("2026-04-10", "2026-04-13", "2026-04-12-standup"))
 

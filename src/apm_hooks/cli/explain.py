@@ -38,9 +38,7 @@ def act(options: argparse.Namespace) -> int:
     return 0
 
 
-def document(
-    runtime: Runtime, started: Loaded, message: Loaded | None, match: RouteMatch | None
-) -> dict[str, object]:
+def document(runtime: Runtime, started: Loaded, message: Loaded | None, match: RouteMatch | None) -> dict[str, object]:
     """What `--json` prints: `scope`, `reason`, `remedy`, `route`, `steps`, `tokens`, `budget`."""
     decision = started.decision
     return {

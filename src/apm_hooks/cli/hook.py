@@ -22,7 +22,6 @@ from apm_hooks.hosts import claude_code
 from apm_hooks.places import Places, places, private_directory
 from apm_hooks.records import LIMITS, HostEvent, Loaded, Source
 
-
 if TYPE_CHECKING:
     from apm_hooks.runtime import Runtime
 
@@ -132,9 +131,7 @@ def _fixed_workspace(
     return root
 
 
-def _keep(
-    runtime: Runtime, event: HostEvent, loaded: Loaded, printed: bytes, env: Mapping[str, str], now: int
-) -> None:
+def _keep(runtime: Runtime, event: HostEvent, loaded: Loaded, printed: bytes, env: Mapping[str, str], now: int) -> None:
     """Store the answer for the fast lane, unless an input is too fresh for its stamp to be believed."""
     from apm_hooks.ledger import encode
     from apm_hooks.prepared import believable, stamps_of

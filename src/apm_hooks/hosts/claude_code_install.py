@@ -242,9 +242,7 @@ def replace_bytes(path: str, data: bytes, mode: int | None) -> None:
 
 
 def _refusal(cause: str, path: str) -> SettingsError:
-    return SettingsError(
-        cause, file=path, remedy="Nothing was written to it; mend that, then run the command again."
-    )
+    return SettingsError(cause, file=path, remedy="Nothing was written to it; mend that, then run the command again.")
 
 
 def _places(scope: str, home: str, project: str, config_dir: str | None) -> _Places:
@@ -263,9 +261,7 @@ def _text(path: str) -> tuple[bytes | None, str]:
         raise _refusal(f"is not UTF-8: {error.reason}", path) from None
 
 
-def _changed(
-    path: str, before: bytes | None, after: str, why: str, *, empty: str | None = None
-) -> FileChange:
+def _changed(path: str, before: bytes | None, after: str, why: str, *, empty: str | None = None) -> FileChange:
     """The change to a text. A file that we made (it has no back-up) goes when only `empty` is left of it."""
     data: bytes | None = after.encode()
     bare = after.strip(jsonedit.BOM + "\r\n") == empty

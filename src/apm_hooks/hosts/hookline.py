@@ -15,7 +15,8 @@ def hook_line(host: str = "claude-code") -> str:
     The interpreter is the running one, not resolved: a virtual environment's python is a link, and its target
     knows nothing of the environment. A version manager's shim costs several times the start-up, so the real
     interpreter takes its place. It ends in success whatever happens: a python that cannot open its program exits with
-    2, which some hosts take for a veto of the user's prompt. Raises SettingsError where there is no interpreter or no start file to name.
+    2, which some hosts take for a veto of the user's prompt. Raises SettingsError where there is no interpreter or
+    no start file to name.
     """
     start = os.path.join(os.path.dirname(os.path.abspath(apm_hooks.__file__)), "start.py")
     if not os.path.isfile(start):

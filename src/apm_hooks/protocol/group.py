@@ -96,9 +96,7 @@ def is_archived(text: str) -> bool:
     return any(mark in heading for mark in _ARCHIVE_MARKS)
 
 
-def _open(
-    loading: Loading, scope: Scope, name: str, layer: str, seen: set[str]
-) -> tuple[str, str, MemoryText | None]:
+def _open(loading: Loading, scope: Scope, name: str, layer: str, seen: set[str]) -> tuple[str, str, MemoryText | None]:
     """Step 3's file with its layer; an archived attention file is passed over for the project file."""
     path = _path(scope, name)
     file = loading.read("3 load", path)
@@ -144,4 +142,3 @@ def _take_budget(loading: Loading, index: Index) -> None:
 
 def _path(scope: Scope, name: str) -> str:
     return f"{scope.directory}/{name}"
-
