@@ -6,7 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from apm_hooks.errors import MemoryFileError
@@ -124,6 +124,12 @@ def test_a_file_that_never_stands_still_is_named(tmp_path: Path, monkeypatch: py
 
 MIXED = "# Notes\n\nUTF-8 first: größer, 早上.\n"
 TAIL = "\r\nappended by a shell\r\n今天完成了部署\r\n"
+CYRILLIC = "Сборка прошла, выкатываем завтра\r\nбез перерыва\r\n"
+LE, BE = "utf-16-le", "utf-16-be"
+
+
+def lf(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 @pytest.mark.parametrize(
@@ -131,28 +137,60 @@ TAIL = "\r\nappended by a shell\r\n今天完成了部署\r\n"
     [
         (b"\xef\xbb\xbf# a\r\nb", "# a\nb", ""),
         (MIXED.encode(), MIXED, ""),
-        (("\ufeff" + MIXED).encode("utf-16-le"), MIXED, "UTF-16"),
-        (("\ufeff" + MIXED).encode("utf-16-be"), MIXED, "UTF-16"),
-        (MIXED.encode() + TAIL.encode("utf-16-le"), MIXED + TAIL.replace("\r\n", "\n"), "UTF-8 with a UTF-16LE tail"),
-        (b"no newline" + "ascii tail, long enough\r\n".encode("utf-16-le"), "no newlineascii tail, long enough\n",
-         "UTF-8 with a UTF-16LE tail"),
-        ("一行\n".encode() + "第二行是宽字符\r\n".encode("utf-16-le"), "一行\n第二行是宽字符\n",
-         "UTF-8 with a UTF-16LE tail"),
-        (b"caf\xe9 " + b"plain text " * 20, "caf\\xe9 " + "plain text " * 20, "bytes that are not UTF-8"),
         (b"", "", ""),
+        (("\ufeff" + MIXED).encode(LE), MIXED, "UTF-16"),
+        (("\ufeff" + MIXED).encode(BE), MIXED, "UTF-16"),
+        (MIXED.encode(LE), MIXED, "UTF-16LE without a mark"),
+        (MIXED.encode() + TAIL.encode(LE), MIXED + lf(TAIL), "UTF-8 with a UTF-16LE tail"),
+        (MIXED.encode() + TAIL.encode(BE), MIXED + lf(TAIL), "UTF-8 with a UTF-16BE tail"),
+        (MIXED.encode() + b"x\n" + TAIL.encode(LE), MIXED + "x\n" + lf(TAIL), "UTF-8 with a UTF-16LE tail"),
+        (MIXED.encode() + CYRILLIC.encode(LE), MIXED + lf(CYRILLIC), "UTF-8 with a UTF-16LE tail"),
+        (MIXED.encode() + lf(TAIL).encode(LE), MIXED + lf(TAIL), "UTF-8 with a UTF-16LE tail"),
+        (MIXED.encode() + ("\ufeff" + TAIL).encode(LE), MIXED + lf(TAIL), "UTF-8 with a UTF-16LE tail"),
+        (MIXED.encode() + TAIL.encode(LE) + MIXED.encode() + CYRILLIC.encode(LE) + MIXED.encode(),
+         MIXED + lf(TAIL) + MIXED + lf(CYRILLIC) + MIXED, "UTF-16LE and UTF-8 by turns"),
+        (("\ufeff" + TAIL).encode(LE) + MIXED.encode(), lf(TAIL) + MIXED, "UTF-16LE with a UTF-8 tail"),
+        (b"no newline" + "ascii tail, long enough\r\n".encode(LE), "no newlineascii tail, long enough\n",
+         "UTF-8 with a UTF-16LE tail"),
+        (b"not ended" + "nor is this one".encode(LE) + b"and UTF-8 behind it\n",
+         "not endednor is this oneand UTF-8 behind it\n", "UTF-16LE and UTF-8 by turns"),
+        ("一行\n".encode() + "第二行是宽字符\r\n".encode(LE), "一行\n第二行是宽字符\n", "UTF-8 with a UTF-16LE tail"),
+        (MIXED.encode() + TAIL.encode(LE)[:-1], MIXED + lf(TAIL)[:-1] + "\\x0a", "UTF-8 with a UTF-16LE tail"),
+        (b"caf\xe9 " + b"plain text " * 20, "caf\\xe9 " + "plain text " * 20, "bytes that are not UTF-8"),
+        ("плохо\n".encode("cp1251") + MIXED.encode() * 3, "\\xef\\xeb\\xee\\xf5\\xee\n" + MIXED * 3,
+         "bytes that are not UTF-8"),
+        (MIXED.encode() + b"a zero \0 within\n", MIXED + "a zero \0 within\n", "bytes that are not UTF-8"),
+        (b"line of words\0\n" * 9, "line of words\0\n" * 9, "bytes that are not UTF-8"),
+        (b"word\0word\n" * 9, "word\0word\n" * 9, "bytes that are not UTF-8"),
+        (MIXED.encode() + bytes(4096), MIXED, "zeros at its end left out"),
+        (MIXED.encode() + TAIL.encode(LE) + bytes(4096), MIXED + lf(TAIL),
+         "UTF-8 with a UTF-16LE tail, zeros at its end left out"),
     ],
 )  # fmt: skip
 def test_every_encoding_that_real_files_have_is_read(data: bytes, text: str, note: str) -> None:
     assert decode(data) == (text, note)
 
 
-@pytest.mark.parametrize("data", [bytes(range(256)) * 20, b"\x89PNG\r\n\x1a\n" + b"\xff\xd8" * 400])
+@pytest.mark.parametrize(
+    "data",
+    [
+        bytes(range(256)) * 20,
+        b"\x89PNG\r\n\x1a\n" + b"\xff\xd8" * 400,
+        bytes(500),
+        "старый текст в старой кодировке\n".encode("cp1251") * 9,
+        "今天完成了部署，一切正常。\n".encode("gb18030") * 9,
+        "今日はデプロイをしました。\n".encode("shift-jis") * 9,
+    ],
+)
 def test_what_is_no_text_is_named_not_shown(data: bytes) -> None:
-    with pytest.raises(MemoryFileError, match="is no text"):
+    with pytest.raises(MemoryFileError, match=r"a\.md: is no text"):
         decode(data, "a.md")
 
 
 @given(st.binary(max_size=600))
+@example(b"\xff\xfe")
+@example(b"\xff\xfe\0\xd8")
+@example(b"\n\0")
 def test_decoding_never_crashes_and_never_leaves_a_carriage_return(data: bytes) -> None:
     try:
         text, _ = decode(data, "a.md")
@@ -161,17 +199,55 @@ def test_decoding_never_crashes_and_never_leaves_a_carriage_return(data: bytes) 
     assert "\r" not in text
 
 
-@given(st.text(max_size=300).filter(lambda text: "\0" not in text))
+@given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=300))
 def test_what_is_utf8_is_read_as_it_is(text: str) -> None:
-    data = text.encode("utf-8", "surrogatepass")
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
-        return
-    body = text.removeprefix("\ufeff")
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return
-    assert decode(data)[0] == body.replace("\r\n", "\n").replace("\r", "\n")
+    assert decode(text.encode()) == (lf(text.removeprefix("\ufeff")), "")
+
+
+SCRIPTS = (
+    "etaoin shrdlu ETAOIN 0123456789 ,.-#*`_:()[]|",
+    "abcdefgäöüßéèàñ .,",
+    "абвгдежзийклмнопрстуфхцчшщъыьэюя ,.",
+    "αβγδεζηθικλμνξοπρστυφχψω ",
+    "אבגדהוזחטיכלמנ ",
+    "ابتثجحخدذرزس ",
+    "आजकामपूराहुआ ",
+    "กขคงจฉชซฌญฎ ",
+    "今日はデプロイをしました。「」",
+    "오늘배포를완료했다내일계속 ",
+    "今天完成了部署明天继续测试，我们上线。",
+    "ok 🎉🚀✅ done",
+)
+
+
+def ascii_pairs(line: str) -> int:
+    """Letters of which both bytes of UTF-16 are ASCII: in a line of nothing else, UTF-8 is as good a reading."""
+    return sum(ord(char) >> 8 in range(0x20, 0x7F) and ord(char) & 0xFF in range(0x20, 0x7F) for char in line)
+
+
+def wide_lines(least: int) -> st.SearchStrategy[str]:
+    line = st.sampled_from(SCRIPTS).flatmap(lambda script: st.text(script, min_size=least, max_size=60))
+    return line.filter(lambda text: not ascii_pairs(text[:1]) and ascii_pairs(text) * 3 <= len(text))
+
+
+def ended(lines: st.SearchStrategy[str], end: str, least: int = 1) -> st.SearchStrategy[str]:
+    return st.lists(lines, min_size=least, max_size=5).map(lambda texts: "".join(text + end for text in texts))
+
+
+ANY_LINE = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufeff"), max_size=40)
+
+
+@settings(max_examples=300)
+@given(ended(ANY_LINE, "\n", 0), ended(wide_lines(8), "\r\n"))
+def test_a_tail_of_utf16_is_told_from_any_head(head: str, tail: str) -> None:
+    assert decode(head.encode() + tail.encode(LE))[0] == head + lf(tail)
+
+
+@settings(max_examples=200)
+@given(st.lists(st.tuples(ended(wide_lines(20), "\n"), ended(wide_lines(8), "\r\n")), min_size=1, max_size=4))
+def test_utf8_and_utf16_may_take_turns(turns: list[tuple[str, str]]) -> None:
+    data = b"".join(plain.encode() + wide.encode(LE) for plain, wide in turns)
+    assert decode(data)[0] == "".join(plain + lf(wide) for plain, wide in turns)
 
 
 def test_replacing_keeps_the_mode_and_leaves_nothing_beside(tmp_path: Path) -> None:

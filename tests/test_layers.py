@@ -12,26 +12,29 @@ import apm_hooks
 PACKAGE = Path(apm_hooks.__file__).parent
 
 # A module may import only from a lower rank; modules of one rank only where they are listed in order.
-RANKS: tuple[tuple[str, ...], ...] = (
-    # The fast lane imports nothing of ours, so that everything may share its names and stamps.
-    ("_version", "fastlane", "errors", "records", "texts"),
-    ("places", "opening", "mixtures", "decoding", "files", "locking", "settings", "trust", "tokens", "log"),
-    ("names", "session", "groupmap", "scope", "ownership", "tables", "cells", "index", "graphemes", "fences", "budget", "wordlists", "words_class", "words_chat",
-     "words_generic", "words_typos", "words_forms", "words", "words_evidence", "words_table", "routing", "injection", "jsonedit", "textblocks"),
-    ("prepared", "ledger", "flushstate", "workspace", "protocol", "protocol.ceiling",
-     "protocol.subfiles", "protocol.loading", "protocol.group", "protocol.dm",
-     "writeback"),
-    (),
-    ("runtime",),
-    ("hosts", "hosts.claude_code", "hosts.hookline", "hosts.claude_code_hooks", "hosts.claude_code_imports", "hosts.claude_code_install", "cli", "cli.common", "cli.trust",
-     "cli.init", "cli.group", "cli.explain", "cli.install", "cli.uninstall", "cli.hook", "cli.hookhelp",
-     "cli.hookcommand", "cli.parser", "start"),
-)  # fmt: skip
+RANKS: tuple[list[str], ...] = tuple(
+    names.split()
+    for names in (
+        # The fast lane imports nothing of ours, so that everything may share its names and stamps.
+        "_version fastlane errors records texts",
+        "places opening mixtures decoding files locking settings trust tokens log",
+        """names session groupmap scope ownership tables cells index graphemes fences budget
+        wordlists words_chat words_families words_generic words words_typos words_hangul words_han words_class
+        words_forms words_table words_evidence words_score routing injection jsonedit textblocks""",
+        """prepared ledger flushstate workspace protocol protocol.ceiling protocol.subfiles protocol.loading
+        protocol.group protocol.dm writeback""",
+        "",
+        "runtime",
+        """hosts hosts.claude_code hosts.hookline hosts.claude_code_hooks hosts.claude_code_imports
+        hosts.claude_code_install cli cli.common cli.trust cli.init cli.group cli.explain cli.install cli.uninstall
+        cli.hook cli.hookhelp cli.hookcommand cli.parser start""",
+    )
+)
 PLACE = {name: (rank, order) for rank, names in enumerate(RANKS) for order, name in enumerate(names)}
 
 # Upwards by design: the script of the installed line, and the console script's short way to it.
 ENTRANCES = {("start", "cli.hook"), ("cli", "start"), ("cli", "cli.parser"), ("cli.hookhelp", "start")}
-PURE = {name for name in RANKS[2]}
+PURE = set(RANKS[2])
 IMPURE_MODULES = {"os", "io", "time", "datetime", "random", "secrets", "socket", "subprocess", "pathlib", "shutil",
                   "tempfile", "threading", "fcntl"}  # fmt: skip
 
@@ -94,8 +97,9 @@ def test_the_fast_lane_imports_nothing_of_ours_and_nothing_heavy() -> None:
 
 def test_only_the_memory_doors_open_files() -> None:
     """One room opens memory files; the lane and the ledger have their own two lines, with the same flags."""
-    doors = {"opening", "files", "fastlane", "ledger", "start", "writeback", "hosts.claude_code_install", "cli.hook", "log",
-             "cli.parser"}  # fmt: skip
+    doors = set(
+        "opening files fastlane ledger start writeback hosts.claude_code_install cli.hook log cli.parser".split()
+    )
     for name, path in modules().items():
         source = path.read_text(encoding="utf-8")
         if name not in doors:
@@ -103,8 +107,7 @@ def test_only_the_memory_doors_open_files() -> None:
 
 
 def test_only_places_and_the_lane_name_variables() -> None:
-    allowed = {"places", "fastlane", "settings", "workspace", "hosts.claude_code", "hosts.hookline", "hosts.claude_code_hooks", "hosts.claude_code_imports", "hosts.claude_code_install",
-               "texts", "cli.hook", "cli.parser", "cli.common"}  # fmt: skip
+    allowed = set("places fastlane settings workspace texts cli.hook cli.parser cli.common".split())
     for name, path in modules().items():
         if name not in allowed:
             assert '"APM_' not in path.read_text(encoding="utf-8"), name

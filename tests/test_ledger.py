@@ -119,8 +119,8 @@ def test_a_held_ledger_is_waited_for_and_then_named(tmp_path: Path, monkeypatch:
 
     ledger.append(str(tmp_path), "x", entry())
     clock = iter(range(0, 1000, 2))
-    monkeypatch.setattr(ledger.time, "monotonic", lambda: float(next(clock)))
-    monkeypatch.setattr(ledger.time, "sleep", lambda _: None)
+    monkeypatch.setattr("time.monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr("time.sleep", lambda _: None)
     with open(tmp_path / ".apm/ledger/x.jsonl", "ab") as holder:
         fcntl.flock(holder, fcntl.LOCK_EX)
         with pytest.raises(LockTimeoutError, match="still held"):
@@ -132,7 +132,8 @@ def test_a_ledger_replaced_between_opening_and_locking_is_opened_again(
 ) -> None:
     ledger.append(str(tmp_path), "x", entry())
     file = tmp_path / ".apm/ledger/x.jsonl"
-    real, calls = ledger._open_locked, []
+    real = ledger._open_locked
+    calls: list[str] = []
 
     def opened(root: str, path: str) -> int:
         descriptor = real(root, path)

@@ -138,10 +138,7 @@ def test_nothing_matches_nothing_is_loaded() -> None:
     ],
 )
 def test_many_languages_and_mixed_text(scenario: str, message: str) -> None:
-    assert (
-        routed(message, (Route((scenario,), "x.md", 1), DEPLOY if scenario != "deployment" else SEARCH))
-        == "x.md"
-    )
+    assert routed(message, (Route((scenario,), "x.md", 1), DEPLOY if scenario != "deployment" else SEARCH)) == "x.md"
 
 
 def test_full_and_half_width_forms_fold() -> None:
@@ -162,9 +159,7 @@ def test_a_known_compound_is_not_its_parts() -> None:
     assert routed("a JavaScript question", rows) == "js.md"
 
 
-@pytest.mark.parametrize(
-    "typo", ["deploymnet", "depolyment", "deployent", "deployyment", "rolback", "invocies"]
-)
+@pytest.mark.parametrize("typo", ["deploymnet", "depolyment", "deployent", "deployyment", "rolback", "invocies"])
 def test_small_typos_are_forgiven_and_weigh_less(typo: str) -> None:
     match = route_message(f"the {typo} is late", ROUTES)
     assert match
@@ -186,12 +181,8 @@ def test_it_explains_itself_with_row_words_and_score() -> None:
     assert [score.route for score in scores] == list(ROUTES)
     billing, deploy = scores[1], scores[0]
     assert billing.words == ("Invoices",)
-    assert [(each.word, each.term, each.how) for each in billing.evidence] == [
-        ("Invoices", "invoices", "same")
-    ]
-    assert [(each.word, each.term, each.how) for each in deploy.evidence] == [
-        ("deploymnet", "deployment", "typo")
-    ]
+    assert [(each.word, each.term, each.how) for each in billing.evidence] == [("Invoices", "invoices", "same")]
+    assert [(each.word, each.term, each.how) for each in deploy.evidence] == [("deploymnet", "deployment", "typo")]
     match = route_message("Invoices of the deploymnet", ROUTES)
     assert match
     assert (match.route, match.score, match.words) == (billing.route, billing.score, billing.words)
@@ -206,9 +197,7 @@ def test_every_verdict_is_told() -> None:
         Route(("grapes",), "e.md", 1),
         Route(("*",), "f.md", 0, catch_all=True),
     )
-    verdicts = [
-        score.verdict for score in explain_routes("lemons melons onions apples", rows, exclude=["d.md"])
-    ]
+    verdicts = [score.verdict for score in explain_routes("lemons melons onions apples", rows, exclude=["d.md"])]
     assert verdicts == ["matched", "deprecated", "outside", "excluded", "below-minimum", "below-minimum"]
     verdicts = [score.verdict for score in explain_routes("cabbages", rows)]
     assert verdicts == [
@@ -453,8 +442,7 @@ def test_no_answer_depends_on_the_order_of_hashes() -> None:
 )
 def test_time_stays_bounded_for_any_message(message: str) -> None:
     rows = [
-        Route((f"deployment {n}", f"数据库迁移{n}", f"결제오류 {n}", f"rollback{n}"), f"f{n}.md", 1)
-        for n in range(200)
+        Route((f"deployment {n}", f"数据库迁移{n}", f"결제오류 {n}", f"rollback{n}"), f"f{n}.md", 1) for n in range(200)
     ]
     start = time.process_time()
     route_message(message, rows)

@@ -59,9 +59,7 @@ def _speakers(telling: bool) -> dict[str, tuple[str, ...]]:
 def _stop_words(languages: tuple[str, ...]) -> frozenset[str]:
     if not languages:
         return listed(wordlists.STOP["en"]).union(*map(listed, wordlists.MARKERS.values()))
-    return frozenset().union(
-        *(listed(wordlists.STOP[name] + wordlists.MARKERS.get(name, "")) for name in languages)
-    )
+    return frozenset().union(*(listed(wordlists.STOP[name] + wordlists.MARKERS.get(name, "")) for name in languages))
 
 
 def languages_of(words: Iterable[Word]) -> tuple[str, ...]:
@@ -102,9 +100,7 @@ def no_stems(_: str) -> Iterable[str]:
     return ()
 
 
-def class_of(
-    word: Word, languages: tuple[str, ...], stems_of: Callable[[str], Iterable[str]] = no_stems
-) -> Class:
+def class_of(word: Word, languages: tuple[str, ...], stems_of: Callable[[str], Iterable[str]] = no_stems) -> Class:
     """The class of a word that is no Han run; `stems_of` gives its stems, for the lists of generic words."""
     if is_laughter(word.plain):
         return Class.CHAT

@@ -165,9 +165,7 @@ def _han_hits(table: RouteTable, message: Message, hits: dict[int, Hit]) -> None
         for place in range(len(word.text)):
             for key in (word.text[place : place + 2], word.text[place]):
                 for number, offset in table.bigrams.get(key, ()):
-                    if table.terms[number].kind is Kind.HAN and len(key) == min(
-                        2, len(table.terms[number].text)
-                    ):
+                    if table.terms[number].kind is Kind.HAN and len(key) == min(2, len(table.terms[number].text)):
                         matched.setdefault(number, {}).setdefault(offset, []).append(word.at + place // 2)
     for number, offsets in matched.items():
         term = table.terms[number]

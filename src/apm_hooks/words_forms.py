@@ -84,9 +84,7 @@ def german_roots(plain: str) -> frozenset[str]:
         participle = plain[2:-1]
         roots |= {participle, participle.removesuffix("e")}
     else:
-        ending = next(
-            (ending for ending in ("ungen", "ung", "erin", "en", "er") if plain.endswith(ending)), ""
-        )
+        ending = next((ending for ending in ("ungen", "ung", "erin", "en", "er") if plain.endswith(ending)), "")
         roots |= {plain.removesuffix(ending)} if ending else set()
     return frozenset(root for root in roots if len(root) >= 4)
 
@@ -197,9 +195,7 @@ def is_near(word: Word, text: str, kind: Kind, comparer: Comparer) -> bool:
     if (letters_mask(word.plain) ^ letters_mask(meant)).bit_count() > 4:
         return False
     ours, others = comparer.stems(word.text), comparer.stems(text)
-    return any(
-        one[:3] == other[:3] and is_typo(one[3:], other[3:], wrong=False) for one in ours for other in others
-    )
+    return any(one[:3] == other[:3] and is_typo(one[3:], other[3:], wrong=False) for one in ours for other in others)
 
 
 def _is_kana_typo(word: str, meant: str) -> bool:
@@ -265,10 +261,6 @@ def _relate_kana(word: str, text: str) -> How | None:
         return How.SAME
     short, long = sorted((word, text), key=len)
     least = 3 if short == text else 4
-    if (
-        len(short) >= least
-        and len(long) - len(short) >= 2
-        and (long.startswith(short) or long.endswith(short))
-    ):
+    if len(short) >= least and len(long) - len(short) >= 2 and (long.startswith(short) or long.endswith(short)):
         return How.PART
     return None

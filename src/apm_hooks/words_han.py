@@ -71,9 +71,7 @@ def terms_of_run(run: str) -> list[tuple[str, Class]]:
     character with its ending is too common to be a topic by itself.
     """
     pieces = _without_leftovers(_cut(run, _scenario_lexicon(), wordlists.CONNECTIVES_HAN))
-    return [
-        (text, Class.LIGHT if kind is Class.CONTENT and _is_verb(text) else kind) for text, kind in pieces
-    ]
+    return [(text, Class.LIGHT if kind is Class.CONTENT and _is_verb(text) else kind) for text, kind in pieces]
 
 
 def _is_verb(text: str) -> bool:
@@ -82,9 +80,9 @@ def _is_verb(text: str) -> bool:
 
 @functools.cache
 def _scenario_lexicon() -> dict[str, Class]:
-    return {
-        entry: kind for entry, kind in _lexicon().items() if len(entry) > 1 or not is_core(entry)
-    } | dict.fromkeys(wordlists.CONNECTIVES_HAN, Class.STOP)
+    return {entry: kind for entry, kind in _lexicon().items() if len(entry) > 1 or not is_core(entry)} | dict.fromkeys(
+        wordlists.CONNECTIVES_HAN, Class.STOP
+    )
 
 
 def _cut(run: str, lexicon: dict[str, Class], joining: str = "") -> list[tuple[str, Class]]:

@@ -33,6 +33,4 @@ def hangul_core(word: str) -> str:
     At least two syllables are kept, and a final `의` (`문의`, `회의`).
     """
     tail = "의" if word.endswith("의") else ""
-    return next(
-        (form for form in reversed(hangul_forms(word)) if len(form) > 1 and form.endswith(tail)), word
-    )
+    return next((form for form in reversed(hangul_forms(word)) if len(form) > 1 and form.endswith(tail)), word)

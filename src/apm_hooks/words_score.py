@@ -76,9 +76,7 @@ def tallies_of(table: RouteTable, message: Message, hits: dict[int, Hit]) -> dic
         term = table.terms[number]
         for row in sorted(term.rows):
             weight, generic = _weight(term, hit, alone=(row, number) in table.alone)
-            tallies.setdefault(row, Tally()).add(
-                Evidence(hit.surface, term.text, hit.how, weight), generic=generic
-            )
+            tallies.setdefault(row, Tally()).add(Evidence(hit.surface, term.text, hit.how, weight), generic=generic)
     for alternative in table.alternatives:
         if alternative.generic and _is_verbatim(message, alternative):
             said = alternative.phrase.strip()
@@ -101,9 +99,7 @@ def _weight(term: Term, hit: Hit, *, alone: bool) -> tuple[float, bool]:
     return round(weight * hit.strength / shared * often, 3), not topic
 
 
-def _is_said(
-    table: RouteTable, message: Message, hits: dict[int, Hit], alternative: Alternative, tally: Tally
-) -> bool:
+def _is_said(table: RouteTable, message: Message, hits: dict[int, Hit], alternative: Alternative, tally: Tally) -> bool:
     """Whether an alternative whose terms were all found was meant as a phrase."""
     terms = alternative.terms
     classes = [table.terms[number].weight for number in terms]
@@ -140,8 +136,7 @@ def _nothing_else(message: Message, explained: Collection[str]) -> bool:
                 if kind >= Class.LIGHT and not any(text in said or said in text for said in explained):
                     return False
         elif (
-            word.raw not in explained
-            and class_of(word, message.languages, message.comparer.bare_stems) >= Class.LIGHT
+            word.raw not in explained and class_of(word, message.languages, message.comparer.bare_stems) >= Class.LIGHT
         ):
             return False
     return True
@@ -155,9 +150,7 @@ def add_weak(table: RouteTable, message: Message, hits: dict[int, Hit], tallies:
             continue
         for row in rows:
             weight = round(WEIGHT[Class.CONTENT] * FILE_NAME * hit.strength / hit.shared, 3)
-            tallies.setdefault(row, Tally()).add(
-                Evidence(hit.surface, term.text, "file name", weight), generic=False
-            )
+            tallies.setdefault(row, Tally()).add(Evidence(hit.surface, term.text, "file name", weight), generic=False)
     for row, name in table.standard.items():
         sure, hints = listed(words_generic.VOCABULARY[name]), listed(words_generic.HINTS[name])
         for said in _said_of(message, sure | hints):

@@ -176,9 +176,7 @@ def _scenarios_of(route: Route) -> tuple[str, ...]:
 def build_table(routes: Sequence[Route], considered: Sequence[bool]) -> RouteTable:
     """The table of `routes`; only those that are `considered` give terms."""
     phrases = [
-        [words_of(scenario[:ALTERNATIVE_CHARS], humps=False) for scenario in _scenarios_of(route)]
-        if live
-        else []
+        [words_of(scenario[:ALTERNATIVE_CHARS], humps=False) for scenario in _scenarios_of(route)] if live else []
         for route, live in zip(routes, considered, strict=True)
     ]
     builder = _Builder(languages_of(word for row in phrases for words in row for word in words))
