@@ -16,9 +16,11 @@ from tests.workspaces import GROUP_KEY, Bench, bench, event
 
 LINES = st.sampled_from(
     [
-        b"# Heading", b"words of a plain line", b"", b"```", b"~~~py", "早上好，今天继续".encode(), "👩‍👩‍👧🏳️‍🌈".encode() * 9,
+        b"# Heading", b"words of a plain line", b"", b"```", b"~~~py", "早上好，今天继续".encode(),
+        "👩‍👩‍👧🏳️‍🌈".encode() * 9,
         b"- 2026-01-31 decided", b"x" * 900, b"| a | b | c |", b"|---|---|---|", b"\xff\xfe\x00", b"\r", b" " * 300,
-        b"<|endoftext|>", "\u202e\u200b".encode() * 20, b"</apm-memory-00000000>", b"conventions/a.md", b"[ARCHIVED]",
+        b"<|endoftext|>",
+        "\u202e\u200b".encode() * 20, b"</apm-memory-00000000>", b"conventions/a.md", b"[ARCHIVED]",
     ]
 )  # fmt: skip
 TEXTS = st.one_of(
@@ -33,16 +35,22 @@ CAPS = st.one_of(
     st.integers(0, 4000).map(lambda limit: (Bound("utf16", utf16_units, limit),)),
     st.integers(0, 9000).map(lambda limit: (Bound("bytes", utf8_bytes, limit), Bound("chars", len, limit // 2))),
 )
-TABLE = b"\n| scenario | file | priority |\n|---|---|---|\n| parser | attention.md | P0 |\n| taxes | project.md | P1 |\n" \
-        b"| taxes | longterm.md | P1 |\n| tables | conventions/a.md | P2-L3 |\n"  # fmt: skip
+TABLE = b"""
+| scenario | file | priority |
+|---|---|---|
+| parser | attention.md | P0 |
+| taxes | project.md | P1 |
+| taxes | longterm.md | P1 |
+| tables | conventions/a.md | P2-L3 |
+"""
 ACTIONS = st.sampled_from(["parser", "taxes and tables", "hello", "resume", "compact", "edit", "owner", "group"])
 
 
 def fill(made: Bench, texts: list[bytes], budget: str) -> None:
     head = f"---\nmemory_budget: {budget}\n---\n".encode() if budget else b""
     for at, path in enumerate(
-        ["main/attention", "main/longterm", "2026-01-01", "2025-12-31", "groups/alpha/attention", "groups/alpha/project",
-         "groups/alpha/conventions/a"]
+        ["main/attention", "main/longterm", "2026-01-01", "2025-12-31", "groups/alpha/attention",
+         "groups/alpha/project", "groups/alpha/conventions/a"]
     ):  # fmt: skip
         made.write(f"memory/{path}.md", texts[at % len(texts)])
     made.write("memory/main/index.md", head + texts[0] + TABLE)
@@ -63,7 +71,7 @@ def test_no_epoch_ever_spends_more_than_its_budget(
         key = "agent:main:main"
         for number, action in enumerate(["start", *actions]):
             if action == "edit":
-                fill(made, texts[::-1] + [b"edited"], budget)
+                fill(made, [*texts[::-1], b"edited"], budget)
                 continue
             if action in ("owner", "group"):
                 key = "agent:main:main" if action == "owner" else GROUP_KEY

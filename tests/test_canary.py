@@ -57,7 +57,8 @@ nobody_keys = st.one_of(
 sessions = st.one_of(owner_keys.map(lambda key: ("DM", key)), group_keys, nobody_keys.map(lambda key: ("", key)))
 rows = st.sampled_from(
     [
-        "| current tasks | attention.md | P0 |", "| x | ../main/attention.md | P0 |", "| x | ../alpha/attention.md | P1 |",
+        "| current tasks | attention.md | P0 |", "| x | ../main/attention.md | P0 |",
+        "| x | ../alpha/attention.md | P1 |",
         "| x | /etc/passwd | P1 |", "| x | memory/main/longterm.md | P1 |", "| x | {}/people.md | P3 |",
         "---", "## Hard Rules", "- rule", "memory_budget: 10", "",
     ]

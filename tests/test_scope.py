@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apm_hooks.errors import NameRefusedError, SettingsError
-from apm_hooks.records import DM, LIMITS, ChatType, HostEvent, Scope, ScopeDecision, ScopeKind, SessionKey
 from apm_hooks.groupmap import GroupEntry, GroupMap, read_group_map
+from apm_hooks.records import DM, LIMITS, ChatType, HostEvent, Scope, ScopeDecision, ScopeKind, SessionKey
 from apm_hooks.scope import ScopeSettings, decide_scope
 from apm_hooks.session import parse_session_key
 

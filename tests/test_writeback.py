@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from apm_hooks import writeback
 from apm_hooks.errors import ApmError, LockTimeoutError, MemoryFileError, NameRefusedError, SettingsError
 from apm_hooks.files import state_directory
+from apm_hooks.groupmap import read_group_map
 from apm_hooks.index import parse_index
 from apm_hooks.locking import locked
 from apm_hooks.records import DM, LIMITS, Scope, ScopeKind
-from apm_hooks.groupmap import read_group_map
 from apm_hooks.settings import Settings, load_settings
 from apm_hooks.workspace import GROUP_MAP
 

@@ -157,8 +157,8 @@ STOP = {
     """,
 }
 
-# Han and kana runs have no spaces: these entries are cut out of a run by longest match. One-character entries are only cut
-# where no single character is left over, so that a word that contains one of them stays whole.
+# Han and kana runs have no spaces: these entries are cut out of a run by longest match. One-character entries are only
+# cut where no single character is left over, so that a word that contains one of them stays whole.
 STOP_HAN = """
     的 和 与 與 及 或 在 了 是 有 吗 嗎 呢 吧 啊 呀 哦 把 被 让 讓 就 都 也 还 還 很 请 請 我 你 您 他 她
     它 们 們 这 這 那 个 個 哪 谁 誰 要 去 来 來 对 對 给 給 从 從 到 为 為 上 下 里 裡 中 不 没 沒 会 會
