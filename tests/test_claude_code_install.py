@@ -28,6 +28,7 @@ ENTRY = {"type": "command", "command": LINE, "timeout": 10}
 INSTALLED: dict[str, Any] = {
     "SessionStart": [{"matcher": "startup|resume|clear|compact|fork", "hooks": [ENTRY]}],
     "SubagentStart": [{"hooks": [ENTRY]}],
+    "UserPromptSubmit": [{"hooks": [ENTRY]}],
 }
 
 
@@ -190,7 +191,7 @@ def test_an_upgrade_replaces_and_never_doubles(text: str) -> None:
         ),
         (
             {"SubagentStart": [{"matcher": "*", "hooks": [THEIRS, {**ENTRY, "command": OLD_LINE, "timeout": 3}]}]},
-            {"SubagentStart": [{"matcher": "*", "hooks": [THEIRS, ENTRY]}], "SessionStart": INSTALLED["SessionStart"]},
+            {**INSTALLED, "SubagentStart": [{"matcher": "*", "hooks": [THEIRS, ENTRY]}]},
         ),
         (
             {"SessionStart": ["odd", {"hooks": "odd"}, {"matcher": 1}], "Stop": "odd"},

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apm_hooks import errors
@@ -42,6 +42,7 @@ def test_the_text_names_file_line_key_cause_and_remedy(error: ApmError, text: st
     assert str(error) == text
 
 
+@settings(deadline=None)
 @given(*[st.text(max_size=30)] * 4)
 def test_the_text_is_always_one_line_that_no_terminal_acts_on(cause: str, file: str, key: str, remedy: str) -> None:
     text = str(ApmError(cause, file=file, key=key, remedy=remedy))

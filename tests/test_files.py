@@ -66,7 +66,15 @@ def test_a_link_in_the_middle_of_a_path_is_refused(tmp_path: Path) -> None:
         read_text(str(root), "memory/index.md")
 
 
-@pytest.mark.parametrize("path", ["", "/etc/passwd", "../x", "a/../../x", "a//b", "./a", "a/.", "a\0b", "a/"])
+def test_a_file_in_the_middle_of_a_path_is_named(tmp_path: Path) -> None:
+    (tmp_path / "memory").write_text("a file")
+    with pytest.raises(MemoryFileError, match=r"memory: Not a directory\. Put a directory there"):
+        read_text(str(tmp_path), "memory/index.md")
+
+
+@pytest.mark.parametrize(
+    "path", ["", "/etc/passwd", "../x", "a/../../x", "a//b", "./a", "a/.", "a\0b", "a/", "\ud800.md"]
+)
 def test_only_plain_paths_inside_the_workspace_are_opened(tmp_path: Path, path: str) -> None:
     with pytest.raises(MemoryFileError):
         read_bytes(str(tmp_path), path)

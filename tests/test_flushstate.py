@@ -84,7 +84,7 @@ STATES = st.recursive(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STATES)
 def test_any_state_gives_one_line(tmp_path: Path, state: object) -> None:
     told = line(tmp_path, state)

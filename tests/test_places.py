@@ -5,7 +5,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apm_hooks import fastlane
@@ -39,6 +39,7 @@ def test_without_a_home_the_users_own_serves(env: dict[str, str], monkeypatch: p
     assert places(env).config == "/home/own/.config/apm-hooks"
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(["HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"]),
                        st.sampled_from(["", "/a", "/a/b", "rel", "/"])))  # fmt: skip
 def test_the_fast_lane_finds_the_same_folders(env: dict[str, str]) -> None:

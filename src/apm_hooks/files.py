@@ -27,7 +27,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 _SETTLE_NS = 50_000_000
 """A file that changed less than so long ago may be half of a save: it is read again after so long a wait."""
-_SETTLE_READS = 4
+_SETTLE_READS = 5
 """So many reads, with a wait between two of them, until a file that is being written is given up."""
 
 
@@ -119,7 +119,7 @@ def read_text(root: str, path: str, *, limits: Limits = LIMITS) -> MemoryText | 
 
     Never half of a save. An editor that writes in place empties the file first, and one that moves the old file away
     leaves none for a moment; both look whole. So a file that changed in the last 50 ms is read again until two reads,
-    50 ms apart, find the same; the fourth read is the last. A file whose writer stands still for longer than that in
+    50 ms apart, find the same; the fifth read is the last. A file whose writer stands still for longer than that in
     the middle of its save cannot be told from a finished one.
     """
     from hashlib import sha256

@@ -31,21 +31,24 @@ _WORTH_A_LOOK = 60
 # thick where UTF-16 is read as UTF-8; a line of one letter; and in its favour, what continues a letter.
 _STRAY_COST, _WIDE_END_COST, _SIGN_COST, _CAPITAL_COST, _ONE_LETTER_COST, _CONTINUATION_GAIN = 12, 100, 2, 1, 3, 1
 # UTF-16: what is never written; a letter alone that may be the end of a line of UTF-8; a line end without carriage
-# return; two letters of English in one unit. Blocks of letters have costs of their own, below.
+# return; two letters of English, or two digits, in one unit. Blocks of letters have costs of their own, below.
 _UNWRITTEN_COST, _LONE_COST, _BARE_COST, _PAIR_COST = 40, 20, 6, 5
 
 _LINE_END = re.compile(rb"\n")
 _WIDE_END = re.compile(rb"\r\0\n\0|\0\r\0\n")
 _STRAY_BYTE = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _STRAY = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\udc80-\udcff]")
-# Controls, a line end in the wrong half, deprecated marks, lone surrogates, noncharacters.
-_UNWRITTEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u0a00\u2060-\u206f\ud800-\udfff\ufdd0-\ufdef"
-                        "\ufff0-\ufffc\ufffe\uffff]")  # fmt: skip
+# Controls, lone surrogates, noncharacters, and what is unassigned or deprecated where UTF-8 looks like UTF-16.
+_UNWRITTEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u0a00\u0a04\u0a0b-\u0a0e\u0a11\u0a12\u0a29\u0a31\u0a34\u0a37\u0a3a\u0a3b"
+    "\u0a3d\u0a43-\u0a46\u0a49\u0a4a\u0a4e-\u0a50\u0a52-\u0a58\u0a5d\u0a5f-\u0a65\u0a77-\u0a80\u2060-\u206f"
+    "\ud800-\udfff\ufdd0-\ufdef\ufff0-\ufffc\ufffe\uffff]"
+)
 _SUSPECT = (
     (_UNWRITTEN, _UNWRITTEN_COST),
     (re.compile("(?<![\u0a01-\u0aff])[\u0a01-\u0aff]"), _LONE_COST),
     (re.compile("(?<!\r)\n"), _BARE_COST),
-    (re.compile("[" + "".join(f"{chr(high)}{chr(high | 0x41)}-{chr(high | 0x5A)}"
+    (re.compile("[\u3020-\u303f" + "".join(f"{chr(high)}{chr(high | 0x41)}-{chr(high | 0x5A)}"
                               for high in range(0x6120, 0x7B20, 0x100)) + "]"), _PAIR_COST),
 )  # fmt: skip
 
@@ -226,10 +229,15 @@ class _Reader:
 
     def _enter(self, state: int, at: int) -> int:
         """The price of beginning UTF-16 at `at`, where a line begins."""
-        high = at + _WIDE[state].high
-        # Where letters look like lines of one letter, they hardly begin behind such a line.
-        within = at >= 2 and self.body[high - 2] == _LF and (at < 4 or _LF in self.body[high - 4 : high + 1 : 4])
-        return _WIDE[state].enter + (_LONE_COST if within else 0)
+        body, high = self.body, at + _WIDE[state].high
+        if at >= 2 and body[high - 2] != _LF:
+            return _WIDE[state].enter
+        # Where letters look like lines of one letter, a word begins with the first of them and seldom is one alone.
+        first, second = body[high : high + 1] == b"\n", body[high + 2 : high + 3] == b"\n"
+        if first:
+            return _WIDE[state].enter + _LONE_COST * ((at >= 2) + (not second))
+        within = at == 2 or (at > 2 and body[high - 4] == _LF)
+        return _WIDE[state].enter + (_LONE_COST // 2 if within else 0)
 
     def _leave(self, state: int, at: int) -> int:
         """The price of ending UTF-16 at `at`: only behind a line end, or any other letter with a zero byte."""

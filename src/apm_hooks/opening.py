@@ -65,13 +65,15 @@ def cause_of(error: OSError) -> str:
     return error.strerror or type(error).__name__
 
 
-def refusal(path: str, error: OSError, directory: int | None, name: str) -> MemoryFileError:
-    """Say what stands at a path that could not be opened, in words a person can act on."""
+def refusal(
+    path: str, error: OSError, directory: int | None, name: str, *, expected: str = "a plain file"
+) -> MemoryFileError:
+    """Say what stands at a path that could not be opened, in words a person can act on; `expected` is what should."""
     cause = cause_of(error)
     with suppress(OSError, ValueError):
         kind = kind_of(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode)
-        cause = f"is {kind}" if kind else cause
-    return MemoryFileError(cause, file=shown(path), remedy="Put a plain file there.")
+        cause = f"is {kind}" if kind and kind != expected else cause
+    return MemoryFileError(cause, file=shown(path), remedy=f"Put {expected} there.")
 
 
 @contextmanager
@@ -96,9 +98,9 @@ def parent(root: str, path: str, *, create: bool = False) -> Iterator[tuple[int,
             except FileNotFoundError:
                 raise
             except OSError as error:
-                raise refusal("/".join(parents[:depth]), error, current, part) from error
-            os.close(current)
-            current = following
+                raise refusal("/".join(parents[:depth]), error, current, part, expected="a directory") from error
+            passed, current = current, following
+            os.close(passed)
         yield current, name
     finally:
         os.close(current)

@@ -168,9 +168,7 @@ class Claude:
             except subprocess.TimeoutExpired:
                 kill_group(process)
                 out, err = process.communicate()
-                raise HostFailedError(
-                    f"{command[0]} took over {TURN_SECONDS} s; it said: {out}{err}"
-                ) from None
+                raise HostFailedError(f"{command[0]} took over {TURN_SECONDS} s; it said: {out}{err}") from None
             return subprocess.CompletedProcess(command, process.returncode, out, err)
 
     def _command(self, arguments: Iterable[str]) -> list[str]:

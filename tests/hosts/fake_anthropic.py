@@ -239,9 +239,7 @@ class FakeAnthropic:
         self._requests: list[Request] = []
         self._faults: list[str] = []
         self._server = _Server(self)
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(0.02,), name="fake-anthropic"
-        )
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), name="fake-anthropic")
 
     @property
     def url(self) -> str:

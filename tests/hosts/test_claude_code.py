@@ -51,9 +51,7 @@ def assert_hooks_ran(*turns: Turn) -> None:
     """Our hooks were run and ended well: without this, an absent canary would prove nothing."""
     hooks = [hook for turn in turns for hook in turn.hooks]
     assert any(hook.event == "SessionStart" for hook in hooks)
-    assert [(hook.name, hook.exit_code, hook.stderr) for hook in hooks] == [
-        (hook.name, 0, "") for hook in hooks
-    ]
+    assert [(hook.name, hook.exit_code, hook.stderr) for hook in hooks] == [(hook.name, 0, "") for hook in hooks]
 
 
 def assert_nothing_told(claude: Claude, workspace: Workspace) -> None:
@@ -80,9 +78,7 @@ def test_a_new_session_of_the_owner_knows_index_and_attention(
     assert_hooks_ran(turn)
 
 
-def test_a_resumed_session_is_told_the_same_bytes(
-    claude: Claude, hooked: Workspace, fake: FakeAnthropic
-) -> None:
+def test_a_resumed_session_is_told_the_same_bytes(claude: Claude, hooked: Workspace, fake: FakeAnthropic) -> None:
     first = claude.ask("::say one")
     second = claude.ask("::say two", resume=first.session)
     assert (second.session, second.text) == (first.session, "two")
@@ -97,9 +93,7 @@ def test_a_resumed_session_is_told_the_same_bytes(
     assert hooked.seen_in(fake.main_requests[1:]) >= DM_START
 
 
-def test_a_changed_memory_is_told_anew_on_resume(
-    claude: Claude, hooked: Workspace, fake: FakeAnthropic
-) -> None:
+def test_a_changed_memory_is_told_anew_on_resume(claude: Claude, hooked: Workspace, fake: FakeAnthropic) -> None:
     first = claude.ask("::say one")
     news = "canary-of-a-later-hour"
     path = hooked.root / DM_ATTENTION
@@ -110,9 +104,7 @@ def test_a_changed_memory_is_told_anew_on_resume(
     assert news in fake.main_requests[1].text
 
 
-def test_a_manual_compaction_brings_memory_back(
-    claude: Claude, hooked: Workspace, fake: FakeAnthropic
-) -> None:
+def test_a_manual_compaction_brings_memory_back(claude: Claude, hooked: Workspace, fake: FakeAnthropic) -> None:
     turns = claude.converse(["::say one", "/compact keep the berths", "::say two"])
     assert [turn.exit_code for turn in turns] == [0, 0, 0]
     assert turns[2].text == "two"
@@ -208,9 +200,7 @@ def test_a_group_knows_its_own_index_and_nobody_elses_memory(
     assert hooked.seen_in(fake.requests) <= own
 
 
-def test_a_message_brings_in_one_file_of_its_group(
-    claude: Claude, hooked: Workspace, fake: FakeAnthropic
-) -> None:
+def test_a_message_brings_in_one_file_of_its_group(claude: Claude, hooked: Workspace, fake: FakeAnthropic) -> None:
     prompts = ["Good morning.", "What were the lessons of the storm?", "Who has which role in the crew?"]
     turns = claude.converse(prompts, env=session(HARBOUR.key))
     assert_hooks_ran(*turns)
@@ -220,6 +210,25 @@ def test_a_message_brings_in_one_file_of_its_group(
         lessons,
         lessons,
     ]
+
+
+def test_a_memory_larger_than_the_hosts_cap_arrives_whole_in_what_it_says_with_its_newest_line(
+    claude: Claude, hooked: Workspace, fake: FakeAnthropic
+) -> None:
+    old = "".join(f"- Mooring {number} was inspected 🚢 and found to be in order.\n" for number in range(800))
+    newest = "canary of the newest line"
+    text = f"# Attention\n\n{hooked.canary(DM_ATTENTION)}\n{old}- {newest}\n"
+    assert len(text) > 40_000
+    (hooked.root / DM_ATTENTION).write_text(text, "utf-8")
+    hooked.remember_files()
+    assert_hooks_ran(claude.ask("::say hello"))
+    (told,) = start_contexts(fake.main_requests[0])
+    assert hooked.seen_in(fake.main_requests) >= DM_START
+    assert newest in told
+    assert "left out" in told
+    assert len(told.encode("utf-16-le")) // 2 <= 10_000
+    # Over its cap the host would put a preview and a path in place of the text.
+    assert told.rstrip().endswith("last flush: never")
 
 
 def test_a_thread_has_the_memory_of_its_group(claude: Claude, hooked: Workspace, fake: FakeAnthropic) -> None:
@@ -287,9 +296,7 @@ def test_a_copied_workspace_is_not_trusted(claude: Claude, workspace: Workspace,
     assert workspace.seen_in(claude.fake.main_requests[-1:]) >= DM_START
 
 
-def test_outside_a_workspace_nothing_is_said_or_left(
-    claude: Claude, hooked: Workspace, tmp_path: Path
-) -> None:
+def test_outside_a_workspace_nothing_is_said_or_left(claude: Claude, hooked: Workspace, tmp_path: Path) -> None:
     elsewhere = tmp_path / "clone"
     elsewhere.mkdir()
     turn = claude.ask("::say hello", cwd=elsewhere)
@@ -304,9 +311,7 @@ def test_what_is_missing_of_us_does_not_cost_the_turn(
     claude: Claude, hooked: Workspace, fake: FakeAnthropic, word: int
 ) -> None:
     settings = json.loads(claude.user_settings.read_text("utf-8"))
-    for hook in (
-        hook for groups in settings["hooks"].values() for group in groups for hook in group["hooks"]
-    ):
+    for hook in (hook for groups in settings["hooks"].values() for group in groups for hook in group["hooks"]):
         path = shlex.split(hook["command"])[word]
         assert Path(path).is_file()
         hook["command"] = hook["command"].replace(path, f"/nowhere{path}")

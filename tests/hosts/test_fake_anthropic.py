@@ -91,9 +91,7 @@ def test_a_directive_that_makes_no_sense_is_an_error(line: str) -> None:
         ([], IDLE),
     ],
 )
-def test_the_newest_prompt_and_the_answers_after_it_decide_the_step(
-    messages: list[dict[str, Any]], text: str
-) -> None:
+def test_the_newest_prompt_and_the_answers_after_it_decide_the_step(messages: list[dict[str, Any]], text: str) -> None:
     assert next_step(body(*messages)).text == text
 
 

@@ -63,9 +63,7 @@ def run(tools: Path, *arguments: str, **environment: str) -> subprocess.Complete
         ([], "", "home/.cache/apm-hooks-test-hosts"),
     ],
 )
-def test_where_the_programs_go(
-    tools: Path, tmp_path: Path, arguments: list[str], variable: str, cache: str
-) -> None:
+def test_where_the_programs_go(tools: Path, tmp_path: Path, arguments: list[str], variable: str, cache: str) -> None:
     stand_in(tools)
     chosen = {variable: str(tmp_path / "chosen")} if variable else {}
     done = run(tools, *(argument.format(root=tmp_path) for argument in arguments), **chosen)

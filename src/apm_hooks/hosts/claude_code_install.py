@@ -188,7 +188,7 @@ def apply_plan(plan: Plan) -> None:
     for change in plan.changes:
         try:
             mode = None if change.before is None else S_IMODE(os.stat(change.path).st_mode)
-            if change.before is not None:
+            if change.before is not None and change.before != _template():
                 replace_bytes(change.path + BACKUP, change.before, mode)
             if change.after is None:
                 os.unlink(change.path)
