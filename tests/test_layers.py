@@ -16,14 +16,14 @@ RANKS: tuple[list[str], ...] = tuple(
     names.split()
     for names in (
         # The fast lane imports nothing of ours, so that everything may share its names and stamps.
-        "_version fastlane errors records texts",
+        "_version fastlane errors records texts events",
         "places opening mixtures decoding files locking settings trust tokens log",
         """names session groupmap scope ownership tables cells index graphemes fences budget
         wordlists words_chat words_families words_generic words words_typos words_hangul words_han words_class
         words_forms words_table words_evidence words_score routing injection jsonedit textblocks""",
-        """prepared ledger flushstate workspace protocol protocol.ceiling protocol.subfiles protocol.loading
-        protocol.group protocol.dm writeback""",
-        "",
+        """prepared ledger flushstate workspace opened protocol protocol.ceiling protocol.subfiles protocol.loading
+        protocol.group protocol.dm writeback compose""",
+        "hookspecs builtin builtin.channels builtin.intent builtin.memory",
         "runtime",
         """hosts hosts.claude_code hosts.hookline hosts.claude_code_hooks hosts.claude_code_imports
         hosts.claude_code_install cli cli.common cli.trust cli.init cli.group cli.explain cli.install cli.uninstall

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from apm_hooks import trust
-from apm_hooks.errors import NotTrustedError, SettingsError
+from apm_hooks.errors import ApmError, NotTrustedError, SettingsError
 from apm_hooks.places import places
 from apm_hooks.records import DM
 from tests.workspaces import GROUP_KEY, Bench, bench, event
@@ -123,3 +123,40 @@ def test_trust_lies_outside_the_workspace(made: Bench) -> None:
     document = json.loads((Path(places(made.env).config) / trust.TRUST_FILE).read_text())
     assert list(document["workspaces"]) == [str(made.root)]
     assert not places(made.env).config.startswith(str(made.root))
+
+
+def test_taking_out_a_refused_entry_is_a_change(tmp_path: Path) -> None:
+    made = bench(tmp_path)
+    made.groups({"-100777": "alpha", GROUP_KEY: ".."})
+    made.trust()
+    assert made.runtime().decide(event(GROUP_KEY)).scope is None
+    made.groups({"-100777": "alpha"})
+    assert made.runtime().decide(event(GROUP_KEY)).scope is None
+    assert made.runtime().workspace.changed == ("groups",)
+
+
+def test_what_the_environment_sets_needs_no_pin(made: Bench) -> None:
+    made.env["APM_OWNER_PEERS"] = "77"
+    assert made.runtime().decide(event(OWNER_PEER)).scope == DM
+    assert made.runtime().workspace.changed == ()
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"a": 1, "a": 2}'])
+def test_a_map_that_cannot_be_read_is_not_accepted(made: Bench, text: str) -> None:
+    made.write("memory/groups/group_names.json", text)
+    with pytest.raises(SettingsError, match=r"group_names\.json"):
+        made.trust()
+
+
+def test_a_map_behind_a_link_is_not_accepted(made: Bench, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere.json").write_text("{}")
+    (made.root / "memory/groups").mkdir(parents=True, exist_ok=True)
+    (made.root / "memory/groups/group_names.json").symlink_to(tmp_path / "elsewhere.json")
+    with pytest.raises(ApmError, match="symbolic link"):
+        made.trust()
+
+
+def test_one_bad_entry_does_not_keep_a_map_from_being_accepted(made: Bench) -> None:
+    made.groups({"-100777": 5})
+    made.trust()
+    assert made.runtime().decide(event()).scope == DM

@@ -108,7 +108,7 @@ def user_directory(env: "Mapping[str, str]", variable: str, default: str) -> str
     """One of the user's own folders of ours; the same rule as `places.places`."""
     base = env.get(variable, "")
     if not base.startswith("/"):
-        base = (env.get("HOME") or os.path.expanduser("~")) + "/" + default
+        base = os.path.abspath(env.get("HOME") or os.path.expanduser("~")) + "/" + default
     return base + "/apm-hooks"
 
 
@@ -166,6 +166,8 @@ def answer(arguments: "Sequence[str]", data: bytes, env: "Mapping[str, str]") ->
     """What to print for the host's event `data`; None where only the full path can say."""
     options = parse_arguments(arguments)
     if options is None or options["host"] != "claude-code" or env.get("APM_FAST_LANE") == "off":
+        return None
+    if "session" in options and env.get("APM_SESSION", options["session"]) != options["session"]:
         return None
     try:
         event = parse_json(data.decode())

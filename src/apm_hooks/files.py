@@ -117,10 +117,10 @@ def read_text(root: str, path: str, *, limits: Limits = LIMITS) -> MemoryText | 
     """A memory file as text, or None where there is none; raises MemoryFileError as `read_bytes` does, and for
     bytes that are no text.
 
-    Never half of a save. An editor that writes in place empties the file first, and one that moves the old file away
-    leaves none for a moment; both look whole. So a file that changed in the last 50 ms is read again until two reads,
-    50 ms apart, find the same; the fifth read is the last. A file whose writer stands still for longer than that in
-    the middle of its save cannot be told from a finished one.
+    Never half of a save. An editor that writes in place empties the file first, and one that moves the old file to
+    `NAME~` leaves none for a moment; both look whole. So a file that changed in the last 50 ms is read again until two
+    reads, 50 ms apart, find the same; the fifth read is the last. A file whose writer stands still for longer than
+    that in the middle of its save cannot be told from a finished one.
     """
     from hashlib import sha256
 
@@ -146,13 +146,15 @@ def _read_settled(root: str, path: str, limit: int) -> tuple[bytes, Stamp] | Non
 
 
 def _is_fresh(root: str, path: str, seen: Stamp | None) -> bool:
-    """Whether a file, or the folder that it is missing from, changed so lately that a save may not be over."""
-    if seen is None:
-        folder = path.rpartition("/")[0]
-        try:
-            seen = stamp(root, folder) if folder else Stamp.of(os.stat(root))
-        except OSError:
-            return False
+    """Whether a file changed so lately that a save may not be over.
+
+    Of a file that is not there: whether its folder did, and holds what editors move it away to.
+    """
+    try:
+        if seen is None and stamp(root, path + "~") is not None:
+            seen = stamp(root, path.rpartition("/")[0])
+    except MemoryFileError:
+        return False
     return seen is not None and abs(_now_ns() - seen.mtime_ns) < _SETTLE_NS
 
 

@@ -31,7 +31,7 @@ _WORTH_A_LOOK = 60
 # thick where UTF-16 is read as UTF-8; a line of one letter; and in its favour, what continues a letter.
 _STRAY_COST, _WIDE_END_COST, _SIGN_COST, _CAPITAL_COST, _ONE_LETTER_COST, _CONTINUATION_GAIN = 12, 100, 2, 1, 3, 1
 # UTF-16: what is never written; a letter alone that may be the end of a line of UTF-8; a line end without carriage
-# return; two letters of English, or two digits, in one unit. Blocks of letters have costs of their own, below.
+# return; two letters, digits or signs of ASCII in one unit. Blocks of letters have costs of their own, below.
 _UNWRITTEN_COST, _LONE_COST, _BARE_COST, _PAIR_COST = 40, 20, 6, 5
 
 _LINE_END = re.compile(rb"\n")
@@ -44,13 +44,13 @@ _UNWRITTEN = re.compile(
     "\u0a3d\u0a43-\u0a46\u0a49\u0a4a\u0a4e-\u0a50\u0a52-\u0a58\u0a5d\u0a5f-\u0a65\u0a77-\u0a80\u2060-\u206f"
     "\ud800-\udfff\ufdd0-\ufdef\ufff0-\ufffc\ufffe\uffff]"
 )
+_ENGLISH = "".join(f"{chr(high | 0x20)}{chr(high | 0x61)}-{chr(high | 0x7A)}" for high in range(0x6100, 0x7B00, 0x100))
 _SUSPECT = (
     (_UNWRITTEN, _UNWRITTEN_COST),
     (re.compile("(?<![\u0a01-\u0aff])[\u0a01-\u0aff]"), _LONE_COST),
     (re.compile("(?<!\r)\n"), _BARE_COST),
-    (re.compile("[\u3020-\u303f" + "".join(f"{chr(high)}{chr(high | 0x41)}-{chr(high | 0x5A)}"
-                              for high in range(0x6120, 0x7B20, 0x100)) + "]"), _PAIR_COST),
-)  # fmt: skip
+    (re.compile(f"[{_ENGLISH}\u202a-\u202e\u2071-\u209f\u3020-\u3040\u3120-\u3140]"), _PAIR_COST),
+)
 
 
 def _block_costs() -> bytes:

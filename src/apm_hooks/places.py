@@ -31,7 +31,7 @@ class Places:
 
 def places(env: Mapping[str, str]) -> Places:
     """The XDG directories, each with a folder `apm-hooks` in it; without XDG variables those below HOME."""
-    home = env.get("HOME") or os.path.expanduser("~")
+    home = os.path.abspath(env.get("HOME") or os.path.expanduser("~"))
 
     def under(variable: str, default: str) -> str:
         base = env.get(variable, "")

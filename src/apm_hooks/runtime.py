@@ -5,21 +5,23 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from datetime import time as clock_time
-from itertools import count
 
 from apm_hooks import fastlane, ledger, texts
+from apm_hooks.builtin import channels, intent, memory
 from apm_hooks.errors import ApmError
+from apm_hooks.events import Contribution, IntentQuery, MessageReceived, SessionStart
 from apm_hooks.files import read_text
-from apm_hooks.flushstate import DM_STATE, last_flush_line
+from apm_hooks.flushstate import last_flush_line
 from apm_hooks.index import parse_index
 from apm_hooks.ledger import Epoch
 from apm_hooks.log import write_log
+from apm_hooks.opened import Opened, open_now
 from apm_hooks.places import Places, places
-from apm_hooks.prepared import Prepared, Stamps, believable, hold, stamps_of
-from apm_hooks.protocol import dm, group
+from apm_hooks.prepared import Prepared, believable, stamps_of
+from apm_hooks.protocol import group
 from apm_hooks.protocol.loading import Loading
 from apm_hooks.records import (
     DM,
@@ -32,49 +34,12 @@ from apm_hooks.records import (
     RouteMatch,
     Scope,
     ScopeDecision,
+    SessionKey,
     Source,
+    Step,
 )
-from apm_hooks.scope import decide_scope
-from apm_hooks.session import parse_session_key
 from apm_hooks.tokens import CountCache, TokenCounter, load_counter
-from apm_hooks.workspace import Workspace, open_workspace
-
-_numbers = count()
-
-
-@dataclass(slots=True)
-class _Opened:
-    """A workspace as read once, the stamps under which that holds, and what was decided under it.
-
-    `number` differs for each reading in the process, so that what was prepared under one is not used under another.
-    """
-
-    workspace: Workspace
-    stamps: Stamps
-    number: int = field(default_factory=lambda: next(_numbers))
-    decisions: dict[tuple[object, ...], ScopeDecision] = field(default_factory=dict)
-
-    def decide(self, event: HostEvent) -> ScopeDecision:
-        """Whose memory the event's session may touch; a session that moved is decided anew."""
-        key = (event.session_key, event.single_user, event.is_group, event.sender, event.subagent)
-        found = self.decisions.get(key)
-        if found is None:
-            found = self._decide(event)
-            if len(self.decisions) >= LIMITS.prepared:
-                self.decisions.clear()
-            self.decisions[key] = found
-        return found
-
-    def _decide(self, event: HostEvent) -> ScopeDecision:
-        workspace = self.workspace
-        decision = decide_scope(event, workspace.privacy, workspace.groups)
-        if decision.scope is None and workspace.changed:
-            names = ", ".join(workspace.changed)
-            return ScopeDecision(
-                None, decision.code, f"{decision.detail}; not counted, because changed since it was accepted: {names}",
-                "Review the change, then run: apm-hooks trust",
-            )  # fmt: skip
-        return decision
+from apm_hooks.workspace import Workspace
 
 
 class Runtime:
@@ -93,7 +58,7 @@ class Runtime:
         self.limits = limits
         self._env = dict(env)
         self._clock = clock
-        self._kept: _Opened | None = None
+        self._kept: Opened | None = None
         self._starts: Prepared[Loaded] = Prepared()
         self._counter: CountCache | None = None
         self._pruned = False
@@ -106,15 +71,12 @@ class Runtime:
         """The workspace as it stands now: read again when one of its files has changed."""
         return self._open().workspace
 
-    def _open(self) -> _Opened:
+    def _open(self) -> Opened:
         """Settings, group map and trust for one event. They are kept while their files carry the same stamps."""
         kept = self._kept
-        if kept is not None and hold(kept.stamps):
+        if kept is not None and kept.holds():
             return kept
-        started = time.time_ns()
-        workspace = open_workspace(self.root, self.where, self._env)
-        opened = _Opened(workspace, stamps_of(self.root, (), workspace.inputs))
-        self._kept = opened if believable(opened.stamps, started, self.limits.racy_ns) else None
+        self._kept = opened = open_now(self.root, self.where, self._env, self.parse, self.limits.racy_ns)
         return opened
 
     @property
@@ -130,6 +92,14 @@ class Runtime:
     def count(self, text: str) -> int:
         """Tokens of `text`. A message that loads nothing counts nothing, and so loads no tokenizer."""
         return self.counter(text)
+
+    def parse(self, key: str) -> SessionKey:
+        """A session key by the grammar of the known channels."""
+        return channels.apm_parse_session_key(key)
+
+    def match(self, query: IntentQuery) -> RouteMatch | None:
+        """The row that a message matches."""
+        return intent.apm_match_intent(query)
 
     def decide(self, event: HostEvent) -> ScopeDecision:
         """Whose memory the event's session may touch, and why (protocol, section 3)."""
@@ -198,7 +168,7 @@ class Runtime:
         if scope is None or not message.strip():
             return None
         found = read_text(self.root, scope.index_path, limits=self.limits)
-        return group.best_route(message, parse_index(found.text, scope), set()) if found else None
+        return group.best_route(message, parse_index(found.text, scope), set(), self.match) if found else None
 
     def is_owner(self, event: HostEvent) -> bool:
         """True where the event's session is the owner's: what concerns the whole workspace may be shown there."""
@@ -217,70 +187,75 @@ class Runtime:
             return Epoch()
 
     def _start(
-        self, opened: _Opened, decision: ScopeDecision, event: HostEvent, caps: Sequence[Bound], *, spent: int = 0,
+        self, opened: Opened, decision: ScopeDecision, event: HostEvent, caps: Sequence[Bound], *, spent: int = 0,
         switched: bool = False, message: str = "",
     ) -> Loaded:  # fmt: skip
         """What a session of this scope begins with; kept in memory while none of its inputs changes."""
-        day = self.today() if decision.scope == DM else None
+        day = self.today()
         bounds = tuple((cap.unit, cap.limit) for cap in caps)
         key = (opened.number, decision, bounds, spent, switched, event.message_events, day)
         kept = None if message else self._starts.get(key)
         if kept is not None:
             return kept
         started = time.time_ns()
-        loaded = self._render_start(decision, event, caps, spent, switched, message, day)
+        scope = decision.scope
+        base = memory.apm_session_start(SessionStart(
+            event, scope, self.root, self._budget(scope), self.count, tuple(caps), spent, self.limits, decision.code,
+            self.parse(event.session_key or "").id, day, lambda: last_flush_line(self.root, self.zone()), switched,
+        ))  # fmt: skip
+        loaded = self._loaded(decision, base, caps, spent)
+        if scope is not None and message.strip() and loaded.injection.files:
+            return self._with_message(decision, event, caps, loaded, base)
         stamps = stamps_of(self.root, loaded.inputs, ())
-        if not message and believable(stamps, started, self.limits.racy_ns):
+        if believable(stamps, started, self.limits.racy_ns):
             self._starts.put(key, stamps, loaded)
         return loaded
 
-    def _render_start(
-        self, decision: ScopeDecision, event: HostEvent, caps: Sequence[Bound], spent: int, switched: bool,
-        message: str, day: date | None,
-    ) -> Loaded:  # fmt: skip
-        scope = decision.scope
-        loading = self._loading(scope, caps, spent)
-        if switched:
-            loading.say("scope", texts.SCOPE_SWITCHED)
-        done = False
-        if scope is None:
-            loading.note("0 map", "", "refused", decision.code)
-            loading.say("0 map", texts.NO_MEMORY)
-        elif day is not None:
-            dm.load_start(
-                loading, day, lambda: last_flush_line(self.root, self.zone()), message_events=event.message_events
-            )
-            loading.inputs.append(DM_STATE)
-        else:
-            group.load_start(loading, scope, parse_session_key(event.session_key or "").id)
-        if scope is not None and message.strip() and loading.files():
-            done = _route(loading, scope, message, loading.files())
-        return self._loaded(decision, loading, done=done, day=day)
+    def _with_message(
+        self, decision: ScopeDecision, event: HostEvent, caps: Sequence[Bound], started: Loaded, base: Contribution
+    ) -> Loaded:
+        """A start and its first message in one injection; where both do not fit, the start alone."""
+        text = started.injection.text
+        left = tuple(Bound(cap.unit, cap.measure, cap.limit - cap.measure(text)) for cap in caps)
+        more = self._route(decision, event, left, started.injection.tokens, base.budget_tokens, started.injection.files)
+        both = replace(more, fragments=base.fragments + more.fragments, steps=base.steps + more.steps,
+                       inputs=base.inputs + more.inputs, day=base.day)  # fmt: skip
+        loaded = self._loaded(decision, both, caps, 0)
+        fits = loaded.injection.tokens <= base.budget_tokens
+        fits = fits and all(cap.measure(loaded.injection.text) <= cap.limit for cap in caps)
+        return loaded if fits else started
 
     def _message(self, decision: ScopeDecision, event: HostEvent, caps: Sequence[Bound], epoch: Epoch) -> Loaded:
-        scope = decision.scope
-        loading = self._loading(scope, caps, epoch.spent)
-        if scope is None:
+        if decision.scope is None:
             return Loaded(decision, Injection())
-        loading.budget = epoch.budget
         if epoch.done or epoch.tripped:
-            loading.note("2 match", "", "skipped", texts.SKIP_DONE)
-            return self._loaded(decision, loading, done=True)
-        return self._loaded(decision, loading, done=_route(loading, scope, event.message, epoch.files))
+            step = Step("2 match", "", "skipped", texts.SKIP_DONE)
+            return self._loaded(decision, Contribution(steps=(step,), budget_tokens=epoch.budget, done=True), caps, 0)
+        base = self._route(decision, event, caps, epoch.spent, epoch.budget, epoch.files)
+        return self._loaded(decision, base, caps, epoch.spent)
 
-    def _loading(self, scope: Scope | None, caps: Sequence[Bound], spent: int) -> Loading:
-        budget = self.limits.dm_budget_tokens if scope == DM else self.limits.group_budget_tokens
-        return Loading(self.root, scope, self.count, budget, caps, spent, self.limits)
+    def _route(
+        self, decision: ScopeDecision, event: HostEvent, caps: Sequence[Bound], spent: int, budget: int,
+        loaded: Sequence[tuple[str, str]],
+    ) -> Contribution:  # fmt: skip
+        return memory.apm_message_received(MessageReceived(
+            event, decision.scope, self.root, event.message, budget, self.count, self.match, tuple(loaded),
+            tuple(caps), spent, self.limits,
+        ))  # fmt: skip
 
-    def _loaded(self, decision: ScopeDecision, loading: Loading, *, done: bool, day: date | None = None) -> Loaded:
-        injection = loading.injection()
+    def _budget(self, scope: Scope | None) -> int:
+        return self.limits.dm_budget_tokens if scope == DM else self.limits.group_budget_tokens
+
+    def _loaded(self, decision: ScopeDecision, base: Contribution, caps: Sequence[Bound], spent: int) -> Loaded:
+        loading = Loading(self.root, decision.scope, self.count, base.budget_tokens, caps, spent, self.limits)
+        loading.fragments = list(base.fragments)
         return Loaded(
-            decision, injection, tuple(loading.steps), loading.budget,
+            decision, loading.injection(), base.steps, base.budget_tokens,
             warning=texts.ESTIMATE_WARNING.format(warning=self._estimated) if self._estimated else "",
-            inputs=tuple(loading.inputs), tripped=loading.tripped, done=done or loading.tripped, day=day,
+            inputs=base.inputs, tripped=base.tripped, done=base.done, day=base.day,
         )  # fmt: skip
 
-    def _record(self, opened: _Opened, name: str, loaded: Loaded, entry: Mapping[str, object]) -> None:
+    def _record(self, opened: Opened, name: str, loaded: Loaded, entry: Mapping[str, object]) -> None:
         decision = loaded.decision
         if decision.scope is None:
             self._log(decision.code, decision, f"{decision.detail}. {decision.remedy}".strip())
@@ -327,13 +302,6 @@ class Runtime:
     def _log(self, code: str, decision: ScopeDecision, text: str) -> None:
         when = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds")
         write_log(self.root, {"when": when, "code": code, "scope": _scope_text(decision.scope), "text": text})
-
-
-def _route(loading: Loading, scope: Scope, message: str, loaded: Sequence[tuple[str, str]]) -> bool:
-    """Load what `message` routes to; True where automatic loading is done for the epoch."""
-    if scope == DM:
-        return dm.load_message(loading, message, loaded)
-    return group.load_message(loading, scope, message, loaded)
 
 
 def _scope_text(scope: Scope | None) -> str:

@@ -6,6 +6,7 @@ which setting would change that.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from apm_hooks.errors import NameRefusedError
@@ -29,8 +30,16 @@ class ScopeSettings:
     matrix_match_without_server: bool = False
 
 
-def decide_scope(event: HostEvent, settings: ScopeSettings, groups: GroupMap) -> ScopeDecision:
+def decide_scope(
+    event: HostEvent,
+    settings: ScopeSettings,
+    groups: GroupMap,
+    *,
+    parse: Callable[[str], SessionKey] = parse_session_key,
+) -> ScopeDecision:
     """Whose memory an event's session may touch, and why (protocol, section 3). Never raises.
+
+    `parse` reads session keys: the built-in grammar, or one that knows further channels.
 
     Codes: `owner`, `group`, `scopes` (that setting says so); without a scope also `subagent`, `no-session`,
     `empty-session`, `conflict`, `not-owner`, `unmapped-group`, `cron`, `unknown-key`, `scopes-refused`.
@@ -39,7 +48,7 @@ def decide_scope(event: HostEvent, settings: ScopeSettings, groups: GroupMap) ->
         return _none("subagent", "a subagent has no memory of its own")
     if event.session_key is None or not event.session_key.strip():
         return _without_key(event, settings)
-    key = parse_session_key(event.session_key)
+    key = parse(event.session_key)
     if event.is_group is True and key.chat is ChatType.DIRECT:
         cause = f"the host calls this turn a group's, and its session {printable(key.raw)} is a direct chat's"
         return _none("conflict", cause, "Let the host give every group a session key of its own")
@@ -98,7 +107,10 @@ def _group(key: SessionKey, settings: ScopeSettings, groups: GroupMap) -> ScopeD
     refusal = groups.refusal(key)
     why = f"has an entry that is refused: {refusal}" if refusal else "is not in the group map"
     cause = f"the group {printable(key.id, LIMITS.key_chars)} on {key.channel} {why}"
-    return _none("unmapped-group", cause, f"apm-hooks group add NAME --id {shell_word(key.id)}")
+    word = shell_word(key.id)
+    # An id that looks like an option needs the other spelling; a negative number does not.
+    option = f"--id={word}" if word.startswith("-") and not word[1:].isdigit() else f"--id {word}"
+    return _none("unmapped-group", cause, f"apm-hooks group add NAME {option}")
 
 
 def _by_setting(event: HostEvent, key: SessionKey, settings: ScopeSettings, groups: GroupMap) -> ScopeDecision | None:

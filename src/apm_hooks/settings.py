@@ -34,7 +34,8 @@ _FROM_ENVIRONMENT = {
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a workspace is set to. `origins` names, key by key, where a value that is no default came from.
+    """What a workspace is set to. `origins` names, key by key, where a value that is no default came from; `declared`
+    are the privacy settings as the files alone have them.
 
     `owner_peers`: peers that are the owner (`["*"]`: whoever can reach the bot). `scopes`: glob of a session key →
     `DM`, `Group(name)` or `none`. `require_session`: without a session key there is no scope.
@@ -49,6 +50,11 @@ class Settings:
     timezone: str = ""
     tokenizer: str = "o200k_base"
     origins: Mapping[str, str] = field(default_factory=dict)
+    declared: Mapping[str, Any] = field(default_factory=dict)
+
+    def from_environment(self, key: str) -> bool:
+        """True where a variable of this process sets the value: its operator's own word, which needs no pin."""
+        return self.origins.get(key, "") in _FROM_ENVIRONMENT
 
 
 @lru_cache(maxsize=1)
@@ -73,7 +79,8 @@ def _model() -> type[BaseModel]:
 
 def load_settings(workspace: str, config: str, env: Mapping[str, str]) -> Settings:
     """Settings of `workspace` (an absolute directory), with the personal file in the directory `config` and
-    `APM_*` of `env` on top. Raises SettingsError naming file, line, key, cause and remedy."""
+    `APM_*` of `env` on top. Raises SettingsError naming file, line, key, cause and remedy.
+    """
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for directory, name, allowed in (
@@ -82,6 +89,7 @@ def load_settings(workspace: str, config: str, env: Mapping[str, str]) -> Settin
     ):
         for key, value in _read_toml(directory, name, allowed).items():
             values[key], origins[key] = value, os.path.join(directory, name)
+    declared = {key: values[key] for key in PRIVACY_KEYS if key in values}
     for variable, key in _FROM_ENVIRONMENT.items():
         if variable in env:
             values[key], origins[key] = _from_text(key, env[variable], variable), variable
@@ -92,7 +100,7 @@ def load_settings(workspace: str, config: str, env: Mapping[str, str]) -> Settin
         clean[key] = tuple(value) if isinstance(value, list) else value
     if "scopes" in clean:
         clean["scopes"] = tuple(sorted(clean["scopes"].items()))
-    return Settings(**clean, origins=origins)
+    return Settings(**clean, origins=origins, declared=declared)
 
 
 def _read_toml(directory: str, name: str, allowed: tuple[str, ...] | None) -> dict[str, Any]:
@@ -118,7 +126,7 @@ def _read_toml(directory: str, name: str, allowed: tuple[str, ...] | None) -> di
 def _checked(raw: dict[str, Any], text: str, shown: str, allowed: tuple[str, ...] | None) -> dict[str, Any]:
     from pydantic import ValidationError
 
-    known = allowed or tuple(name.name for name in fields(Settings) if name.name != "origins")
+    known = allowed or tuple(name.name for name in fields(Settings) if name.name not in ("origins", "declared"))
     for key in raw:
         if key not in known:
             raise SettingsError(

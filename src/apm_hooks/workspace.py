@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from apm_hooks import fastlane
-from apm_hooks.errors import ApmError, NotTrustedError, SettingsError
+from apm_hooks.errors import ApmError, NotTrustedError
 from apm_hooks.files import decode, read_bytes
 from apm_hooks.groupmap import GroupMap, read_group_map
 from apm_hooks.places import SETTINGS_FILE, Places
@@ -28,7 +28,8 @@ GROUP_MAP = "memory/groups/group_names.json"
 class Workspace:
     """`root` is absolute and without links. `privacy` and `groups` are what counts, after pinning; `declared` is the
     group map as it stands in the file. `changed` names what differs from what the owner accepted. `inputs` are the
-    absolute paths whose stamps decide whether this record still holds."""
+    absolute paths whose stamps decide whether this record still holds.
+    """
 
     root: str
     settings: Settings
@@ -42,7 +43,8 @@ class Workspace:
 
 def locate(env: Mapping[str, str], start: str, explicit: str = "") -> str | None:
     """The workspace that a command or event means: `explicit`, else `APM_WORKSPACE`, else the nearest folder at or
-    above `start` with an `apm.toml`. Without links; None where there is none."""
+    above `start` with an `apm.toml`. Without links; None where there is none.
+    """
     named = explicit or env.get("APM_WORKSPACE", "")
     if named:
         return os.path.realpath(os.path.join(start, os.path.expanduser(named)))
@@ -61,7 +63,8 @@ def open_workspace(root: str, where: Places, env: Mapping[str, str]) -> Workspac
             "this workspace was not accepted by its owner", file=root,
             remedy=f"Review it, then run: apm-hooks trust --workspace {shlex.quote(root)}",
         )  # fmt: skip
-    settings, declared, problems = _declared(root, where, env)
+    settings, declared, broken = _declared(root, where, env)
+    problems = (broken,) if broken is not None else declared.errors
     changed = trust.changed(privacy_digests(settings, declared))
     groups = GroupMap.empty() if GROUPS_PIN in changed else declared
     return Workspace(
@@ -74,48 +77,48 @@ def open_workspace(root: str, where: Places, env: Mapping[str, str]) -> Workspac
     )  # fmt: skip
 
 
-def _declared(root: str, where: Places, env: Mapping[str, str]) -> tuple[Settings, GroupMap, tuple[ApmError, ...]]:
+def _declared(root: str, where: Places, env: Mapping[str, str]) -> tuple[Settings, GroupMap, ApmError | None]:
+    """Settings, group map, and what is wrong with the group map's file as a whole."""
     settings = load_settings(root, where.config, env)
     try:
         found = read_bytes(root, GROUP_MAP, limit=LIMITS.settings_bytes)
-        groups = read_group_map(decode(found[0], GROUP_MAP)[0], file=GROUP_MAP) if found else GroupMap.empty()
+        text = decode(found[0], GROUP_MAP)[0] if found else "{}"
+        return settings, read_group_map(text, file=GROUP_MAP), None
     except ApmError as error:
         # A broken map takes the groups' memory away, not the owner's.
-        return settings, GroupMap.empty(), (error,)
-    return settings, groups, groups.errors
+        return settings, GroupMap.empty(), error
 
 
 def read_declared(root: str, where: Places, env: Mapping[str, str]) -> tuple[Settings, GroupMap]:
     """Settings and group map as the files say, trusted or not: what `trust` shows and pins.
 
-    Raises SettingsError for a damaged file, so that nothing unread is accepted.
+    Raises SettingsError or MemoryFileError for a file that cannot be read, so that nothing unread is accepted.
     """
-    settings, groups, problems = _declared(root, where, env)
-    broken = [problem for problem in problems if not groups.entries and isinstance(problem, SettingsError)]
-    if broken:
-        raise broken[0]
+    settings, groups, broken = _declared(root, where, env)
+    if broken is not None:
+        raise broken
     return settings, groups
 
 
 def privacy_digests(settings: Settings, groups: GroupMap) -> dict[str, str]:
-    """One digest a privacy setting, and one of the group map: what `trust` pins."""
-    digests = {key: digest_of(_plain(getattr(settings, key))) for key in PRIVACY_KEYS}
-    entries = sorted((entry.key, entry.name, entry.channel) for entry in groups.entries)
-    digests[GROUPS_PIN] = digest_of(entries)
+    """One digest a privacy setting, and one of the group map: what `trust` pins.
+
+    What a process's own environment sets is its operator's word and is left out; refused entries count, because
+    taking one out can let another one in.
+    """
+    digests = {key: digest_of(settings.declared.get(key)) for key in PRIVACY_KEYS}
+    entries = [*groups.entries, *(entry for entry, _ in groups.refused)]
+    digests[GROUPS_PIN] = digest_of(sorted((entry.key, entry.name, entry.channel) for entry in entries))
     return digests
 
 
-def _plain(value: object) -> object:
-    return sorted(value) if isinstance(value, tuple) else value
-
-
 def _effective(settings: Settings, changed: tuple[str, ...]) -> ScopeSettings:
+    stale = {key for key in changed if not settings.from_environment(key)}
     return ScopeSettings(
-        owner_peers=() if "owner_peers" in changed else settings.owner_peers,
-        scopes=() if "scopes" in changed else settings.scopes,
+        owner_peers=() if "owner_peers" in stale else settings.owner_peers,
+        scopes=() if "scopes" in stale else settings.scopes,
         # A switch that differs from the accepted one is on in one of the two: on is the strict side here …
-        require_session="require_session" in changed or settings.require_session,
+        require_session="require_session" in stale or settings.require_session,
         # … and off is there.
-        matrix_match_without_server="matrix_match_without_server" not in changed
-        and settings.matrix_match_without_server,
+        matrix_match_without_server="matrix_match_without_server" not in stale and settings.matrix_match_without_server,
     )

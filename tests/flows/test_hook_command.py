@@ -189,6 +189,13 @@ def test_the_session_option_wins_over_the_environment(made: Bench) -> None:
     assert "apm-memory" not in context(done)
 
 
+def test_an_option_cannot_name_a_second_session(made: Bench) -> None:
+    owner = LINE.replace("claude-code", "claude-code --session agent:main:main")
+    for bound in (GROUP_KEY, "", "agent:main:cron:x"):
+        assert "apm-memory" not in context(run(made, payload(made), owner, APM_SESSION=bound))
+    assert "apm-memory" in context(run(made, payload(made), owner))
+
+
 def test_an_unwritable_workspace_costs_the_record_not_the_memory(made: Bench) -> None:
     (made.root / ".apm").write_text("in the way")
     assert "ship the parser" in context(run(made, payload(made)))

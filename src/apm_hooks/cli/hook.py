@@ -13,6 +13,7 @@ import shlex
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from apm_hooks import fastlane, texts
@@ -94,6 +95,10 @@ def _answer(payload: Mapping[str, Any], options: Mapping[str, str], env: Mapping
             return b""
         warning = texts.UNTRUSTED_WARNING.format(root=root, quoted=shlex.quote(root))
         return _encode(claude_code.notice_answer(name, texts.NOT_TRUSTED, warning))
+    bound = env.get("APM_SESSION")
+    if bound is not None and session != bound and not runtime.is_owner(replace(event, session_key=bound)):
+        # Inside another session than the owner's, an option cannot name a second one.
+        event = replace(event, session_key=bound)
     if name == "UserPromptSubmit":
         return _encode(claude_code.answer_of(name, runtime.message_received(event, caps=claude_code.CAPS)))
     now = time.time_ns()

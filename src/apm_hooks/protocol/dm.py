@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 
 from apm_hooks import texts
+from apm_hooks.events import IntentQuery
 from apm_hooks.index import parse_index
 from apm_hooks.protocol.ceiling import NOTE, dm_may_load, layer_of
-from apm_hooks.protocol.group import spend
+from apm_hooks.protocol.group import Matcher, spend
 from apm_hooks.protocol.loading import Loading
 from apm_hooks.records import DM, Index
-from apm_hooks.routing import compile_routes, route_message
 
 ATTENTION = "memory/main/attention.md"
 LONGTERM = "memory/main/longterm.md"
@@ -30,7 +30,9 @@ def load_start(loading: Loading, today: date, last_flush: Callable[[], str], *, 
             loading.say("layer 0", texts.DM_NOT_INITIALISED)
         return
     _take_budget(loading, parse_index(found.text, DM))
-    loading.add("layer 0", "index", DM.index_path, found, more_to_come=True)
+    if not loading.add("layer 0", "index", DM.index_path, found, more_to_come=True):
+        spend(loading)
+        return
     _load(loading, "layer 1", "P0", ATTENTION)
     if not message_events:
         _load(loading, "layer 2", "P1", LONGTERM)
@@ -39,7 +41,7 @@ def load_start(loading: Loading, today: date, last_flush: Callable[[], str], *, 
     spend(loading)
 
 
-def load_message(loading: Loading, message: str, loaded: Sequence[tuple[str, str]]) -> bool:
+def load_message(loading: Loading, message: str, loaded: Sequence[tuple[str, str]], match_intent: Matcher) -> bool:
     """Layer 2: the first message that matches a file not loaded yet loads it; `loaded` are the epoch's files so far.
 
     True where automatic loading is done for the epoch.
@@ -49,10 +51,9 @@ def load_message(loading: Loading, message: str, loaded: Sequence[tuple[str, str
         return False
     index = parse_index(found.text, DM)
     _take_budget(loading, index)
-    table = compile_routes(index.routes)
     seen = {path.removeprefix(f"{DM.directory}/") for path, _ in loaded}
     layers = [layer for _, layer in loaded]
-    while (match := route_message(message, table, exclude=seen)) is not None:
+    while (match := match_intent(IntentQuery(message, index.routes, frozenset(seen)))) is not None:
         seen.add(match.route.path)
         path = f"{DM.directory}/{match.route.path}"
         loading.note("layer 2", path, "matched", texts.matched(match.words, match.score))

@@ -3,16 +3,20 @@ that one P-file, 4 load one sub-file, 5 stop when the budget is spent."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
 from apm_hooks import texts
+from apm_hooks.events import IntentQuery
 from apm_hooks.files import MemoryText
 from apm_hooks.index import parse_index
 from apm_hooks.protocol.ceiling import SUB_FILE, group_may_load, layer_of
 from apm_hooks.protocol.loading import Loading
 from apm_hooks.protocol.subfiles import candidates
 from apm_hooks.records import Index, RouteMatch, Scope
-from apm_hooks.routing import MINIMUM_SCORE, compile_routes, route_message
+from apm_hooks.routing import MINIMUM_SCORE
+
+Matcher = Callable[[IntentQuery], RouteMatch | None]
 
 ATTENTION, PROJECT = "attention.md", "project.md"
 _ARCHIVE_MARKS = ("[archived]", "已归档")
@@ -34,7 +38,9 @@ def load_start(loading: Loading, scope: Scope, mapped_id: str) -> None:
         spend(loading)
 
 
-def load_message(loading: Loading, scope: Scope, message: str, loaded: Sequence[tuple[str, str]]) -> bool:
+def load_message(
+    loading: Loading, scope: Scope, message: str, loaded: Sequence[tuple[str, str]], match_intent: Matcher
+) -> bool:
     """Steps 2 to 5 for one message; `loaded` are the epoch's files so far, as (path, layer).
 
     True where automatic loading is done for the epoch: one file was loaded, or the budget is spent.
@@ -46,7 +52,7 @@ def load_message(loading: Loading, scope: Scope, message: str, loaded: Sequence[
     _take_budget(loading, index)
     layers = [layer for _, layer in loaded]
     seen = {path.removeprefix(f"{scope.directory}/") for path, _ in loaded}
-    while (match := best_route(message, index, seen)) is not None:
+    while (match := best_route(message, index, seen, match_intent)) is not None:
         seen.add(match.route.path)
         layer = layer_of(match.route.priority, sub_file=match.route.sub_file)
         loading.note("2 match", _path(scope, match.route.path), "matched", texts.matched(match.words, match.score))
@@ -58,7 +64,7 @@ def load_message(loading: Loading, scope: Scope, message: str, loaded: Sequence[
             continue
         if loading.add("3 load", layer, path, file, more_to_come=True):
             if layer != SUB_FILE:
-                _load_sub_file(loading, scope, message, file, index, layers)
+                _load_sub_file(loading, scope, message, file, index, layers, match_intent)
             return True
         return spend(loading)
     if not any(step.step == "2 match" for step in loading.steps):
@@ -66,10 +72,10 @@ def load_message(loading: Loading, scope: Scope, message: str, loaded: Sequence[
     return False
 
 
-def best_route(message: str, index: Index, seen: set[str]) -> RouteMatch | None:
+def best_route(message: str, index: Index, seen: Collection[str], match_intent: Matcher) -> RouteMatch | None:
     """Step 2. A `P2-L3` row is a route of its own and ranks after P2 (protocol, section 4)."""
-    plain = route_message(message, compile_routes(index.routes), exclude=seen)
-    sub = route_message(message, compile_routes(index.routes, sub_files=True), exclude=seen)
+    query = IntentQuery(message, index.routes, frozenset(seen))
+    plain, sub = match_intent(query), match_intent(replace(query, sub_files=True))
     if sub is not None and (plain is None or plain.route.priority > 2 or _took_the_rest(plain)):
         return sub
     return plain
@@ -111,13 +117,14 @@ def _open(loading: Loading, scope: Scope, name: str, layer: str, seen: set[str])
 
 
 def _load_sub_file(
-    loading: Loading, scope: Scope, message: str, file: MemoryText, index: Index, layers: Sequence[str]
-) -> None:
+    loading: Loading, scope: Scope, message: str, file: MemoryText, index: Index, layers: Sequence[str],
+    match_intent: Matcher,
+) -> None:  # fmt: skip
     """Step 4: a sub-file that the file of step 3 refers to and that the message matches; one."""
     rows = candidates(file.text, scope.directory, index.routes)
     if not rows:
         return
-    match = route_message(message, compile_routes(rows, sub_files=True))
+    match = match_intent(IntentQuery(message, rows, sub_files=True))
     if match is None:
         loading.note("4 sub-file", "", "nothing", texts.NO_SUB_FILE)
         return

@@ -15,6 +15,7 @@ from apm_hooks.errors import MemoryFileError, ScopeError
 from apm_hooks.files import MemoryText, read_text
 from apm_hooks.injection import render, show_invisible
 from apm_hooks.ownership import loads
+from apm_hooks.protocol.ceiling import INDEX
 from apm_hooks.records import LIMITS, Bound, Fragment, Injection, Limits, Scope, Step
 
 
@@ -56,13 +57,14 @@ class Loading:
         return found
 
     def add(
-        self, step: str, layer: str, path: str, found: MemoryText, *, more_to_come: bool, share: Sequence[int] = ()
-    ) -> bool:
+        self, step: str, layer: str, path: str, found: MemoryText, *, more_to_come: bool, share: Sequence[int] = (),
+        trips: bool = True,
+    ) -> bool:  # fmt: skip
         """Take the file into the injection, whole or cut; False where not even a marker of it fits.
 
         Where more may follow it gets 70 % of what is left. `share` are limits as `shares` gives them: the text up to
         and including this file keeps within them too. A file that the token budget itself cannot take trips the
-        breaker; one that only a share or the host's cap cannot take does not (protocol, section 7).
+        breaker, if it `trips`; one that only a share or the host's cap cannot take does not (protocol, section 7).
         """
         text = show_invisible(found.text)
 
@@ -70,11 +72,13 @@ class Loading:
             return self._render([*self.fragments, Fragment(layer, content, path, found.digest)])
 
         before = self.spent()
-        bounds = self._bounds(more_to_come, share)
-        cut = cut_to_fit(text, bounds, wrap=wrap, path=path, count=self.counter)
+        cut = cut_to_fit(text, self._bounds(more_to_come, share), wrap=wrap, path=path, count=self.counter)
+        if cut is None and layer == INDEX:
+            # The share is for P-files; without its index a scope has no memory at all.
+            cut = cut_to_fit(text, self._bounds(False, share), wrap=wrap, path=path, count=self.counter)
         if cut is None:
             free = self._budget_bound(reserved=True)
-            if cut_to_fit(text, [free], wrap=wrap, path=path, count=self.counter) is None:
+            if trips and cut_to_fit(text, [free], wrap=wrap, path=path, count=self.counter) is None:
                 self.tripped = True
             self.steps.append(Step(step, path, "skipped", texts.SKIP_NO_ROOM))
             return False
@@ -107,6 +111,11 @@ class Loading:
     def note(self, step: str, path: str, verdict: str, reason: str) -> None:
         """A decision without text of its own."""
         self.steps.append(Step(step, path, verdict, reason))
+
+    def fits(self) -> bool:
+        """True where the text as it stands keeps within the budget and every cap."""
+        text = self._render(self.fragments)
+        return all(bound.measure(text) <= bound.limit for bound in self._outer()) if text else True
 
     def files(self) -> tuple[tuple[str, str], ...]:
         """What was taken in so far, as (path, layer)."""

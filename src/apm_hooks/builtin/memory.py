@@ -1,0 +1,55 @@
+"""Built-in plugin `apm-memory`: the progressive files of the session's scope."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from apm_hooks import texts
+from apm_hooks.events import Contribution, MessageReceived, SessionStart
+from apm_hooks.flushstate import DM_STATE
+from apm_hooks.protocol import dm, group
+from apm_hooks.protocol.loading import Loading
+from apm_hooks.records import DM
+
+NAME = "apm-memory"
+
+
+def apm_session_start(event: SessionStart) -> Contribution:
+    """What the scope begins with: steps 0 and 1 for a group, layers 0 and 1 for the owner (protocol, sections 5, 6)."""
+    loading = _loading(event)
+    if event.switched:
+        loading.say("scope", texts.SCOPE_SWITCHED)
+    if event.scope is None:
+        loading.note("0 map", "", "refused", event.reason)
+        loading.say("0 map", texts.NO_MEMORY)
+        return _contribution(loading)
+    if event.scope == DM:
+        dm.load_start(loading, event.day, event.last_flush, message_events=event.host.message_events)
+        loading.inputs.append(DM_STATE)
+        return _contribution(loading, day=event.day)
+    group.load_start(loading, event.scope, event.key_id)
+    return _contribution(loading)
+
+
+def apm_message_received(event: MessageReceived) -> Contribution:
+    """The one file that the message routes to: steps 2 to 5, or layer 2 (protocol, sections 5 and 6)."""
+    loading = _loading(event)
+    if event.scope is None or not event.text.strip():
+        return _contribution(loading)
+    if event.scope == DM:
+        done = dm.load_message(loading, event.text, event.loaded, event.match)
+    else:
+        done = group.load_message(loading, event.scope, event.text, event.loaded, event.match)
+    return _contribution(loading, done=done)
+
+
+def _loading(event: SessionStart | MessageReceived) -> Loading:
+    return Loading(event.root, event.scope, event.count, event.budget_tokens, event.caps, event.spent_tokens,
+                   event.limits)  # fmt: skip
+
+
+def _contribution(loading: Loading, *, day: date | None = None, done: bool = False) -> Contribution:
+    return Contribution(
+        tuple(loading.fragments), steps=tuple(loading.steps), inputs=tuple(loading.inputs),
+        budget_tokens=loading.budget, day=day, tripped=loading.tripped, done=done or loading.tripped,
+    )  # fmt: skip
