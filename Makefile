@@ -38,3 +38,8 @@ $(READY): pyproject.toml
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+# Nightly, not part of the tests: what it needs is installed by this target alone.
+fuzz: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "atheris>=3,<4"
+	$(BIN)/python -m fuzz.run --seconds 60 --runs 500000

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+import ast
 import asyncio
 import inspect
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import apm_hooks
 from apm_hooks import fastlane, ledger
 from apm_hooks.aio import AsyncRuntime
 from apm_hooks.errors import NotTrustedError
@@ -62,13 +65,25 @@ def test_every_flow_of_the_runtime_can_be_awaited_with_the_same_arguments() -> N
     }  # fmt: skip
     for name in flows():
         assert inspect.signature(getattr(AsyncRuntime, name)) == inspect.signature(getattr(Runtime, name)), name
-    opened, made = (list(inspect.signature(each).parameters.items()) for each in (AsyncRuntime.open, Runtime))
-    assert opened == made
+    made, plain = (list(inspect.signature(each).parameters.items()) for each in (AsyncRuntime.create, Runtime))
+    assert made == plain
+
+
+def test_no_other_room_imports_asyncio() -> None:
+    package = Path(apm_hooks.__file__).parent
+    users = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if (isinstance(node, ast.Import) and any(alias.name.startswith("asyncio") for alias in node.names))
+        or (isinstance(node, ast.ImportFrom) and str(node.module).startswith("asyncio"))
+    }
+    assert users == {"aio.py"}
 
 
 def test_answers_are_those_of_the_runtime(workspace: TemporaryWorkspace) -> None:
     async def answers() -> list[object]:
-        runtime = await AsyncRuntime.open(str(workspace.root), workspace.env, clock=workspace.clock)
+        runtime = await AsyncRuntime.create(str(workspace.root), workspace.env, clock=workspace.clock)
         event = workspace.event(session_id="there", message="which decisions?")
         return [
             await runtime.decide(event),
@@ -78,8 +93,6 @@ def test_answers_are_those_of_the_runtime(workspace: TemporaryWorkspace) -> None
             await runtime.message_received(event),
             await runtime.tool_call(event, "Read", {"file_path": "memory/main/index.md"}, str(workspace.root)),
             await runtime.flush(event, "remem", "all"),
-            await runtime.turn_ended(event),
-            await runtime.session_end(event),
         ]
 
     runtime, event = workspace.runtime(), workspace.event(session_id="here", message="which decisions?")
@@ -91,9 +104,18 @@ def test_answers_are_those_of_the_runtime(workspace: TemporaryWorkspace) -> None
         runtime.message_received(event),
         runtime.tool_call(event, "Read", {"file_path": "memory/main/index.md"}, str(workspace.root)),
         runtime.flush(event, "remem", "all"),
-        None,
-        None,
     ]
+
+
+@pytest.mark.parametrize("name", ["turn_ended", "session_end"])
+def test_what_has_no_answer_is_passed_on(
+    workspace: TemporaryWorkspace, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    runtime = workspace.runtime()
+    given: list[HostEvent] = []
+    monkeypatch.setattr(runtime, name, given.append)
+    asyncio.run(getattr(AsyncRuntime(runtime), name)(workspace.event()))
+    assert given == [workspace.event()]
 
 
 def test_the_loop_goes_on_while_a_call_waits(workspace: TemporaryWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +143,7 @@ def test_an_error_is_raised_where_the_call_is_awaited(workspace: TemporaryWorksp
         with pytest.raises(NotTrustedError, match="apm-hooks trust"):
             await runtime.session_start(workspace.event())
         with pytest.raises(NotTrustedError):
-            await AsyncRuntime.open(str(workspace.root), workspace.env, clock=workspace.clock)
+            await AsyncRuntime.create(str(workspace.root), workspace.env, clock=workspace.clock)
         workspace.trust()
         assert "ship the parser" in (await runtime.session_start(workspace.event())).injection.text
 
@@ -185,7 +207,7 @@ def test_a_call_that_has_no_thread_yet_never_begins_once_it_is_cancelled(
     assert begun == ["next"]
 
 
-def test_plugins_see_the_callers_context(workspace: TemporaryWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_sees_its_callers_context(workspace: TemporaryWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
     request: ContextVar[str] = ContextVar("request", default="")
     seen: list[str] = []
     runtime = workspace.runtime()

@@ -191,7 +191,7 @@ def test_a_surrogate_pair_and_a_long_cluster_stay_whole() -> None:
 
 
 @pytest.mark.parametrize("shift", range(21))
-@pytest.mark.parametrize("cluster", [FLAG, RARE_HAN, "한국", "汉"])
+@pytest.mark.parametrize("cluster", [FLAG, RARE_HAN, "한", "汉"])
 @pytest.mark.parametrize("unit", ["utf16", "bytes", "tokens"])
 def test_no_cut_splits_a_character_at_any_offset(shift: int, cluster: str, unit: str) -> None:
     text = "a" * shift + cluster * 300 + "z"

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apm_hooks import fastlane, ledger
+from apm_hooks import fastlane, ledger, plugin_list
 from apm_hooks.cli import hook
 from apm_hooks.ownership import OWNERSHIP, Ownership, classify
 from apm_hooks.places import places
+from apm_hooks.records import Limits
 from tests.workspaces import GROUP_KEY, Bench, bench, payload
 
 ARGUMENTS = ["--host", "claude-code"]
@@ -64,11 +65,41 @@ def test_arguments(arguments: list[str], expected: dict[str, str] | None) -> Non
     assert fastlane.parse_arguments(arguments) == expected
 
 
+@pytest.fixture
+def listed(made: Bench) -> Bench:
+    """A workspace whose installation has its list of plugins, as after any event by the full path."""
+    made.runtime(limits=Limits(racy_ns=-(10**18)))
+    return made
+
+
+def test_without_the_list_of_plugins_a_tool_call_is_handed_over(listed: Bench) -> None:
+    call = tool("Read", file_path="/usr/include/stdio.h")
+    assert lane(listed, call) == b""
+    (kept,) = (Path(places(listed.env).cache) / "plugins").iterdir()
+    document = json.loads(kept.read_text())
+    for changed in (
+        {**document, "wanted": ["apm_guard_tool_call"]},
+        {**document, "wanted": [fastlane.UNKNOWN_HOOK]},
+        {**document, "stamps": [["/usr", [1, 2, 3, 4, 5]]]},
+        {},
+    ):
+        kept.write_text(json.dumps(changed))
+        assert lane(listed, call) is None
+    kept.unlink()
+    assert lane(listed, call) is None
+
+
+def test_the_lane_and_the_list_agree_on_their_signs() -> None:
+    assert fastlane.UNKNOWN_HOOK == plugin_list.UNKNOWN
+    assert fastlane._followed("/usr") == plugin_list._stamp("/usr")
+
+
 def tool(name: str, **given_: object) -> dict[str, object]:
     return {"hook_event_name": "PreToolUse", "session_id": "s1", "cwd": "/", "tool_name": name, "tool_input": given_}
 
 
-def test_an_unrelated_file_has_no_opinion_at_once(made: Bench) -> None:
+def test_an_unrelated_file_has_no_opinion_at_once(listed: Bench) -> None:
+    made = listed
     file = made.write("src/app.py", "x = 1\n")
     for name, key in (("Read", "file_path"), ("Edit", "file_path"), ("Write", "file_path")):
         assert lane(made, tool(name, **{key: str(file)})) == b""
@@ -76,7 +107,8 @@ def test_an_unrelated_file_has_no_opinion_at_once(made: Bench) -> None:
     assert lane(made, tool("WebSearch", query="memory/main/index.md")) == b""
 
 
-def test_a_file_that_does_not_exist_yet_is_judged_by_its_place(made: Bench) -> None:
+def test_a_file_that_does_not_exist_yet_is_judged_by_its_place(listed: Bench) -> None:
+    made = listed
     assert lane(made, tool("Write", file_path=str(made.root / "new.txt"))) == b""
     assert lane(made, tool("Write", file_path=str(made.root / "memory" / "new.md"))) is None
 
@@ -88,7 +120,8 @@ def samples(row: Ownership) -> list[str]:
 
 
 @pytest.mark.parametrize("row", OWNERSHIP, ids=lambda row: row.kind)
-def test_no_row_of_the_ownership_table_is_ever_called_unrelated(made: Bench, row: Ownership) -> None:
+def test_no_row_of_the_ownership_table_is_ever_called_unrelated(listed: Bench, row: Ownership) -> None:
+    made = listed
     for sample in samples(row):
         assert classify(sample) is not None
         for spelling in (sample, sample.upper(), sample.title()):
@@ -129,7 +162,8 @@ def _linked_folder(made: Bench) -> str:
         lambda made: f"{made.root}/sub/apm.toml",
     ],
 )
-def test_anything_that_may_reach_memory_is_handed_over(made: Bench, spell: Callable[[Bench], str]) -> None:
+def test_anything_that_may_reach_memory_is_handed_over(listed: Bench, spell: Callable[[Bench], str]) -> None:
+    made = listed
     assert lane(made, tool("Read", file_path=spell(made))) is None
 
 
@@ -148,7 +182,8 @@ def test_anything_that_may_reach_memory_is_handed_over(made: Bench, spell: Calla
         {"hook_event_name": 3},
     ],
 )
-def test_what_the_lane_cannot_judge_it_hands_over(made: Bench, event: dict[str, object]) -> None:
+def test_what_the_lane_cannot_judge_it_hands_over(listed: Bench, event: dict[str, object]) -> None:
+    made = listed
     assert lane(made, event) is None
 
 
@@ -195,8 +230,6 @@ def test_an_unchanged_start_is_answered_with_the_same_bytes_and_the_same_record(
 # A change time cannot be set by a test; the bound on freshness is what it can move instead.
 @pytest.fixture(autouse=True)
 def _every_stamp_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
-    from apm_hooks.records import Limits
-
     monkeypatch.setattr(hook, "LIMITS", Limits(racy_ns=-(10**18)))
 
 
@@ -249,8 +282,6 @@ def test_a_restored_time_does_not_hide_a_change(made: Bench) -> None:
 
 
 def test_a_fresh_stamp_is_not_believed(made: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    from apm_hooks.records import Limits
-
     monkeypatch.setattr(hook, "LIMITS", Limits())
     (made.root / "memory/main/attention.md").write_text("written just now")
     full(made, payload(made))

@@ -18,12 +18,12 @@ def test_absent_files_are_none_and_not_an_error(tmp_path: Path) -> None:
     assert read_text(str(tmp_path), "memory/main/index.md") is None
 
 
-def test_text_comes_with_the_digest_of_its_bytes(tmp_path: Path) -> None:
+def test_text_comes_with_its_digest_whatever_its_line_ends(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_bytes(b"one\r\ntwo\rthree")
     found = read_text(str(tmp_path), "a.md")
     assert found is not None
     assert found.text == "one\ntwo\nthree"
-    assert found.digest == sha256(b"one\r\ntwo\rthree").hexdigest()
+    assert found.digest == sha256(b"one\ntwo\nthree").hexdigest()
     assert found.note == ""
 
 

@@ -73,6 +73,10 @@ def test_text_that_people_write_is_left_alone() -> None:
         assert show_invisible(text) == text
 
 
+def test_a_joiner_beside_what_is_hidden_itself_is_spelt_out() -> None:
+    assert show_invisible("\u0628\u200c\u061c") == "\u0628<U+200C><U+061C>"
+
+
 def test_joiners_between_plain_letters_are_spelt_out() -> None:
     assert show_invisible("pass\u200dword") == "pass<U+200D>word"
     assert show_invisible("\u200dx") == "<U+200D>x"

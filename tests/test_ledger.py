@@ -168,3 +168,14 @@ def test_the_oldest_ledgers_go_first(tmp_path: Path) -> None:
         os.utime(tmp_path / f".apm/ledger/s{number}.jsonl", (number, number))
     ledger.prune(str(tmp_path), keep=2)
     assert sorted(os.listdir(tmp_path / ".apm/ledger")) == ["s3.jsonl", "s4.jsonl"]
+
+
+def test_the_end_of_a_session_ends_its_epoch() -> None:
+    epoch = folded(entry(), ledger.turn_entry(5.0), ledger.end_entry())
+    assert (epoch.begun, epoch.spent, epoch.active) == (False, 0, 5.0)
+    assert folded(entry(), ledger.end_entry(), entry("resume", digest="d2")).spent == 10
+
+
+def test_activity_is_the_last_turn_and_outlives_epochs() -> None:
+    assert folded(entry(), ledger.turn_entry(5.0), ledger.turn_entry(9.5), entry("compact")).active == 9.5
+    assert folded(ledger.turn_entry(7.0), {"e": "turn", "at": "soon"}, {"e": "turn", "at": -1}).active == 7.0

@@ -3,10 +3,13 @@ index, through a whole session start. All of it loads, or what does not is named
 
 from __future__ import annotations
 
+import os
 import random
 import re
+import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import cache
 
 import pytest
 
@@ -15,7 +18,8 @@ from apm_hooks.graphemes import boundary_before
 from apm_hooks.hosts import claude_code
 from apm_hooks.index import parse_index
 from apm_hooks.records import DM, LIMITS, Loaded, Scope, ScopeKind
-from tests.workspaces import GROUP_KEY, Bench, bench, event
+from apm_hooks.tokens import Counter, load_counter
+from tests.workspaces import GROUP_KEY, Bench, event
 
 LE = "utf-16-le"
 GROUP = Scope(ScopeKind.GROUP, "ops")
@@ -89,7 +93,7 @@ SHAPES = {
         ("# OPENING\n" + "".join(sized(prose(9, seed, mark="").replace("\n", " ") + "\n", 5_821) for seed in range(9))
          + "- CLOSING\n").encode(), (), ("OPENING", "CLOSING")),
     "one line of 300,000 characters": Shape(
-        b"OPENING " + b"word " * 60_000 + b"CLOSING", (), ("CLOSING",)),
+        b"OPENING " + b"word " * 60_000 + b"CLOSING", (), ("OPENING", "CLOSING")),
     "pipes in code": Shape(
         b"# OPENING\n| scenario | file |\n|---|---|\n| runs `a | b`, alerts | attention.md |\n"
         b"| tasks | `x|y` |\n- CLOSING\n",
@@ -148,27 +152,41 @@ ROLES = ("owner's index", "attention", "group's index")
 PATHS = dict(zip(ROLES, ("memory/main/index.md", "memory/main/attention.md", "memory/groups/ops.md"), strict=True))
 
 
-def start(made: Bench, role: str, data: bytes) -> Loaded:
+@pytest.fixture
+def ops(made: Bench, tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    """A workspace in which a group has a name; the tokenizer's ranks are unpacked once for all tests."""
+    made.env["XDG_CACHE_HOME"] = str(tmp_path_factory.getbasetemp() / "cache")
     made.groups({"-100777": "ops"})
-    made.write(PATHS[role], data)
     made.trust()
+    return made
+
+
+def start(ops: Bench, role: str, data: bytes, session_id: str = "s1") -> Loaded:
+    """A session of whoever begins with that file."""
+    ops.write(PATHS[role], data)
     key = GROUP_KEY if role == "group's index" else None
-    return made.runtime().session_start(event(key), caps=claude_code.CAPS)
+    return ops.runtime().session_start(event(key, session_id=session_id), caps=claude_code.CAPS)
 
 
-def assert_within_bounds(made: Bench, loaded: Loaded) -> None:
+@cache
+def exact() -> Counter:
+    with tempfile.TemporaryDirectory() as folder:
+        return load_counter(cache_dir=f"{folder}/ranks")
+
+
+def assert_within_bounds(loaded: Loaded) -> None:
     text = loaded.injection.text
-    assert loaded.injection.tokens == made.runtime().counter(text) <= loaded.budget_tokens
+    assert loaded.injection.tokens == exact()(text) <= loaded.budget_tokens
     assert all(cap.measure(text) <= cap.limit for cap in claude_code.CAPS)
     assert text.encode().decode() == text
 
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("name", SHAPES)
-def test_every_shape_is_loaded_or_named(made: Bench, name: str, role: str) -> None:
+def test_every_shape_is_loaded_or_named(ops: Bench, name: str, role: str) -> None:
     shape = SHAPES[name]
-    loaded = start(made, role, shape.data)
-    assert_within_bounds(made, loaded)
+    loaded = start(ops, role, shape.data)
+    assert_within_bounds(loaded)
     steps = [step for step in loaded.steps if step.path == PATHS[role]]
     assert [step.verdict for step in steps] == ["refused" if shape.refused else "loaded"]
     text, reason = loaded.injection.text, steps[0].reason
@@ -192,14 +210,13 @@ IN_EVERY_FORM = [name for name, shape in SHAPES.items() if not shape.refused and
 
 
 @pytest.mark.parametrize("name", IN_EVERY_FORM)
-def test_line_ends_change_nothing_but_the_digest(tmp_path: Path, name: str) -> None:
+def test_line_ends_change_nothing_but_the_digest(ops: Bench, name: str) -> None:
     text, _ = decode(SHAPES[name].data)
     role = ROLES[len(name) % len(ROLES)]
-    shown = []
-    for number, end in enumerate(("\n", "\r\n", "\r")):
-        (tmp_path / str(number)).mkdir()
-        made = bench(tmp_path / str(number))
-        shown.append(LABEL.sub("", start(made, role, text.replace("\n", end).encode()).injection.text))
+    shown = [
+        LABEL.sub("", start(ops, role, text.replace("\n", end).encode(), repr(end)).injection.text)
+        for end in ("\n", "\r\n", "\r")
+    ]
     assert shown[0] == shown[1] == shown[2]
 
 
@@ -211,21 +228,45 @@ def test_line_ends_change_nothing_in_an_index(name: str, scope: Scope) -> None:
     assert forms[0] == forms[1] == forms[2]
 
 
+@pytest.mark.parametrize(
+    ("name", "scenarios", "path"),
+    [
+        ("escaped pipes", ("this | that",), "attention.md"),
+        ("no outer pipes", ("alerts",), "attention.md"),
+    ],
+)
+def test_a_table_is_read_as_it_is_written(name: str, scenarios: tuple[str, ...], path: str) -> None:
+    route = parse_index(decode(SHAPES[name].data)[0], DM).routes[0]
+    assert (route.scenarios, route.path) == (scenarios, path)
+
+
+@pytest.mark.parametrize(
+    ("name", "meta"),
+    [
+        ("front matter of another day", {"title": "notes of 2031-01-09", "date": "2031-01-08"}),
+        ("a rule line first, newest first, 303 lines", {}),
+        ("an unclosed front matter", {}),
+    ],
+)
+def test_only_a_closed_block_of_keys_at_the_top_is_front_matter(name: str, meta: dict[str, str]) -> None:
+    assert parse_index(decode(SHAPES[name].data)[0], DM).meta == meta
+
+
 @pytest.mark.parametrize("role", ROLES)
-def test_the_budget_in_a_file_of_any_encoding_counts(made: Bench, role: str) -> None:
+def test_the_budget_in_a_file_of_any_encoding_counts(ops: Bench, role: str) -> None:
     text = "---\r\ntype: dm\r\nmemory_budget: 700\r\n---\r\n# OPENING\r\n" + prose(400, 11).replace("\n", "\r\n")
     for data in (text.encode(), b"\xef\xbb\xbf" + text.encode(), ("\ufeff" + text).encode(LE), text.encode(LE)):
-        loaded = start(made, role, data)
-        assert_within_bounds(made, loaded)
+        loaded = start(ops, role, data)
+        assert_within_bounds(loaded)
         assert loaded.budget_tokens == (700 if role != "attention" else LIMITS.dm_budget_tokens)
 
 
-def test_no_cut_divides_a_character(made: Bench) -> None:
+def test_no_cut_divides_a_character(ops: Bench) -> None:
     """The cut moves over a file of characters of four bytes, joined pictures and combining marks, byte by byte."""
     body = "𠮷🏳️‍🌈é👩‍👩‍👧한글" * 900
     for offset in range(21):
-        loaded = start(made, "attention", ("x" * offset + body).encode())
-        assert_within_bounds(made, loaded)
+        loaded = start(ops, "attention", ("x" * offset + body).encode())
+        assert_within_bounds(loaded)
         text = loaded.injection.text
         assert "left out" in text
         for piece in re.findall("[^\x00-\x7f…]+", text):
@@ -257,21 +298,21 @@ def test_a_file_is_read_whatever_its_name(made: Bench, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "-dash"])
-def test_a_group_may_have_any_such_name(made: Bench, name: str) -> None:
-    made.groups({"-100777": name})
-    made.write(f"memory/groups/{name}.md", "# OPENING\n- CLOSING\n")
-    made.trust()
-    loaded = made.runtime().session_start(event(GROUP_KEY), caps=claude_code.CAPS)
+def test_a_group_may_have_any_such_name(ops: Bench, name: str) -> None:
+    ops.groups({"-100777": name})
+    ops.write(f"memory/groups/{name}.md", "# OPENING\n- CLOSING\n")
+    ops.trust()
+    loaded = ops.runtime().session_start(event(GROUP_KEY), caps=claude_code.CAPS)
     assert "CLOSING" in loaded.injection.text
     assert f"Group({name})" in loaded.injection.text
 
 
 @pytest.mark.parametrize("name", ["12:30 call", "-dash", "new\nline", "con", "..", "a/../b"])
-def test_a_group_whose_name_is_refused_gets_nothing_and_is_named(made: Bench, name: str) -> None:
-    made.groups({"-100777": name})
-    made.write("memory/groups/ops.md", "# OPENING\n")
-    made.trust()
-    runtime = made.runtime()
+def test_a_group_whose_name_is_refused_gets_nothing_and_is_named(ops: Bench, name: str) -> None:
+    ops.groups({"-100777": name})
+    ops.write("memory/groups/ops.md", "# OPENING\n")
+    ops.trust()
+    runtime = ops.runtime()
     loaded = runtime.session_start(event(GROUP_KEY))
     assert loaded.decision.scope is None
     assert "OPENING" not in loaded.injection.text
@@ -279,12 +320,10 @@ def test_a_group_whose_name_is_refused_gets_nothing_and_is_named(made: Bench, na
 
 
 @pytest.mark.parametrize("key", [None, GROUP_KEY])
-def test_memory_that_is_an_empty_folder_is_not_initialised(made: Bench, key: str | None) -> None:
+def test_memory_that_is_an_empty_folder_is_not_initialised(ops: Bench, key: str | None) -> None:
     """A submodule of a plain clone is an empty folder."""
-    made.groups({"-100777": "ops"})
-    made.trust()
-    runtime = made.runtime()
-    for path in sorted((made.root / "memory/main").iterdir()):
+    runtime = ops.runtime()
+    for path in sorted((ops.root / "memory/main").iterdir()):
         path.unlink()
     loaded = runtime.session_start(event(key))
     assert [step.verdict for step in loaded.steps if step.path] == ["absent"]
@@ -292,18 +331,38 @@ def test_memory_that_is_an_empty_folder_is_not_initialised(made: Bench, key: str
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_a_folder_in_a_files_place_is_named(made: Bench, role: str) -> None:
-    made.groups({"-100777": "ops"})
-    made.trust()
-    path = made.root / PATHS[role]
+def test_a_folder_in_a_files_place_is_named(ops: Bench, role: str) -> None:
+    path = ops.root / PATHS[role]
     path.unlink(missing_ok=True)
     path.mkdir(parents=True)
-    loaded = made.runtime().session_start(event(GROUP_KEY if role == "group's index" else None))
+    loaded = ops.runtime().session_start(event(GROUP_KEY if role == "group's index" else None))
     assert [(step.verdict, step.reason) for step in loaded.steps if step.path == PATHS[role]] == [
         ("refused", "is a directory")
     ]
 
 
-def test_a_file_that_is_refused_is_in_the_log(made: Bench) -> None:
-    start(made, "attention", b"\x89PNG" + random.Random(12).randbytes(900))
-    assert "memory/main/attention.md: is no text" in made.state_files()["log/apm.log"]
+@pytest.mark.parametrize("key", [None, GROUP_KEY])
+def test_how_many_files_there_are_does_not_matter(ops: Bench, monkeypatch: pytest.MonkeyPatch, key: str | None) -> None:
+    """A start opens what it needs by name, and lists no folder of the memory."""
+    for number in range(300):
+        ops.write(f"memory/main/projects/p{number}.md", "x")
+        ops.write(f"memory/groups/ops/conventions/c{number}.md", "x")
+    listed: list[str] = []
+
+    def recorded(call: Callable[..., object]) -> Callable[..., object]:
+        def listing(path: str = ".") -> object:
+            listed.append(str(path))
+            return call(path)
+
+        return listing
+
+    for name in ("listdir", "scandir"):
+        monkeypatch.setattr(os, name, recorded(getattr(os, name)))
+    loaded = start(ops, "attention" if key is None else "group's index", b"# OPENING\n")
+    assert "OPENING" in loaded.injection.text
+    assert not [path for path in listed if path.startswith(str(ops.root / "memory"))]
+
+
+def test_a_file_that_is_refused_is_in_the_log(ops: Bench) -> None:
+    start(ops, "attention", b"\x89PNG" + random.Random(12).randbytes(900))
+    assert "memory/main/attention.md: is no text" in ops.state_files()["log/apm.log"]

@@ -9,6 +9,7 @@ import stat
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,8 @@ from hypothesis import strategies as st
 from apm_hooks import files
 from apm_hooks.errors import MemoryFileError
 from apm_hooks.files import read_bytes, read_text
+from apm_hooks.records import LIMITS
+from apm_hooks.runtime import Runtime
 from tests.workspaces import PYTHON, bench, event
 
 FILE = "memory/main/attention.md"
@@ -242,6 +245,20 @@ def test_a_reader_in_a_loop_sees_only_whole_versions(tmp_path: Path, style: str)
                 break
         assert last == sorted(last)
         assert last[-1] == saves or other.running
+
+
+@pytest.mark.parametrize("racy_ns", [0, LIMITS.racy_ns])
+def test_an_edit_that_keeps_size_and_time_is_seen_by_a_process_that_stays(tmp_path: Path, racy_ns: int) -> None:
+    """What copying tools and unpackers leave: another text under the same size and modification time."""
+    made = bench(tmp_path)
+    runtime = Runtime(str(made.root), made.env, clock=lambda: 0.0, limits=replace(LIMITS, racy_ns=racy_ns))
+    for word in ("first", "other", "third"):
+        before = (made.root / FILE).stat().st_ctime_ns
+        # The clock of the file system moves in steps.
+        while made.write(FILE, f"# {word}\n").stat().st_ctime_ns == before:
+            pass
+        for _ in range(2):
+            assert f"# {word}\n" in runtime.session_start(event()).injection.text
 
 
 SWAPPER = """

@@ -57,7 +57,8 @@ def test_the_personal_file_cannot_set_who_reads_what(tmp_path: Path) -> None:
         ("require_session = 'yes'\n", 1, "require_session", "boolean"),
         ("owner_peers = '77'\n", 1, "owner_peers", "list"),
         ("owner_peers = [77]\n", 1, "owner_peers.0", "string"),
-        ('tokenizer = "gpt2"\n', 1, "tokenizer", "o200k_base"),
+        ("tokenizer = 3\n", 1, "tokenizer", "string"),
+        ("plugins_block = ['x']\n", 1, "plugins_block", "your own config.toml"),
         ('[scopes]\n"cron:*" = 1\n', 1, "scopes.cron:*", "string"),
         ("zzz = 1\n", 1, "zzz", "Known here"),
         ('timezone = "Mars/Olympus"\n', 0, "timezone", "IANA"),
@@ -103,3 +104,9 @@ def test_no_text_makes_it_fail_otherwise(tmp_path_factory: pytest.TempPathFactor
         load_settings(str(folder), str(folder / "none"), {})
     except SettingsError as error:
         assert "\n" not in str(error)
+
+
+def test_the_personal_file_and_the_environment_say_which_plugins_run(tmp_path: Path) -> None:
+    found = load(tmp_path, "", 'plugins_block = ["a"]\nplugins_strict = true\n', APM_ALLOW_PLUGINS="b,c")
+    assert (found.plugins_block, found.plugins_allow, found.plugins_strict) == (("a",), ("b", "c"), True)
+    assert load(tmp_path, "", None, APM_DISABLE_PLUGINS="1").plugins_disabled is True

@@ -13,7 +13,7 @@ from typing import Any
 from apm_hooks import trust, workspace
 from apm_hooks.hosts import claude_code
 from apm_hooks.places import places
-from apm_hooks.records import HostEvent, Source
+from apm_hooks.records import LIMITS, HostEvent, Limits, Source
 from apm_hooks.runtime import Runtime
 
 INDEX = """---
@@ -60,8 +60,8 @@ class Bench:
         digests = workspace.privacy_digests(*workspace.read_declared(str(self.root), where, self.env))
         trust.accept(str(self.root), digests, where, when="2026-01-01T00:00:00+00:00")
 
-    def runtime(self, *, clock: Callable[[], float] = lambda: 1_767_225_600.0) -> Runtime:
-        return Runtime(str(self.root), self.env, clock=clock)
+    def runtime(self, *, clock: Callable[[], float] = lambda: 1_767_225_600.0, limits: Limits = LIMITS) -> Runtime:
+        return Runtime(str(self.root), self.env, clock=clock, limits=limits)
 
     def state_files(self) -> dict[str, str]:
         """Every file below `.apm/`, with its text."""

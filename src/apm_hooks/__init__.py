@@ -19,60 +19,136 @@ if TYPE_CHECKING:
         SettingsError,
         UsageError,
     )
-    from apm_hooks.records import HostEvent, Injection, Limits, Loaded, Scope, SessionKey, Source, Step
+    from apm_hooks.events import (
+        AuditRule,
+        Contribution,
+        FlushAnswer,
+        Flushed,
+        FlushRequest,
+        IntentQuery,
+        MessageReceived,
+        Review,
+        Reviewed,
+        SessionStart,
+        ToolCall,
+        Verdict,
+    )
+    from apm_hooks.hookspecs import hookimpl
+    from apm_hooks.records import (
+        DM,
+        Bound,
+        ChatType,
+        Fragment,
+        HostEvent,
+        Injection,
+        Limits,
+        Loaded,
+        Route,
+        RouteMatch,
+        Scope,
+        ScopeDecision,
+        ScopeKind,
+        SessionKey,
+        Source,
+        Step,
+    )
     from apm_hooks.runtime import Runtime
 
 _HOMES = {
     "ApmError": "errors",
+    "AuditRule": "events",
+    "Bound": "records",
+    "ChatType": "records",
+    "Contribution": "events",
+    "DM": "records",
+    "FlushAnswer": "events",
+    "FlushRequest": "events",
+    "Flushed": "events",
+    "Fragment": "records",
     "HostEvent": "records",
     "Injection": "records",
+    "IntentQuery": "events",
     "Limits": "records",
     "Loaded": "records",
     "LockTimeoutError": "errors",
     "MemoryFileError": "errors",
+    "MessageReceived": "events",
     "NameRefusedError": "errors",
     "NotTrustedError": "errors",
+    "Review": "events",
+    "Reviewed": "events",
+    "Route": "records",
+    "RouteMatch": "records",
     "Runtime": "runtime",
     "Scope": "records",
+    "ScopeDecision": "records",
     "ScopeError": "errors",
+    "ScopeKind": "records",
     "SessionKey": "records",
+    "SessionStart": "events",
     "SettingsError": "errors",
     "Source": "records",
     "Step": "records",
+    "ToolCall": "events",
     "UsageError": "errors",
+    "Verdict": "events",
     "__version__": "_version",
+    "hookimpl": "hookspecs",
 }
 
 __all__ = [
     "ApmError",
+    "AuditRule",
+    "Bound",
+    "ChatType",
+    "Contribution",
+    "DM",
+    "FlushAnswer",
+    "FlushRequest",
+    "Flushed",
+    "Fragment",
     "HostEvent",
     "Injection",
+    "IntentQuery",
     "Limits",
     "Loaded",
     "LockTimeoutError",
     "MemoryFileError",
+    "MessageReceived",
     "NameRefusedError",
     "NotTrustedError",
+    "Review",
+    "Reviewed",
+    "Route",
+    "RouteMatch",
     "Runtime",
     "Scope",
+    "ScopeDecision",
     "ScopeError",
+    "ScopeKind",
     "SessionKey",
+    "SessionStart",
     "SettingsError",
     "Source",
     "Step",
+    "ToolCall",
     "UsageError",
+    "Verdict",
     "__version__",
+    "hookimpl",
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'apm_hooks' has no attribute {name!r}")
-    from importlib import import_module
+if not TYPE_CHECKING:
+    # A type checker must not take every unknown name for one of ours.
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f"module 'apm_hooks' has no attribute {name!r}")
+        from importlib import import_module
 
-    value = getattr(import_module(f"apm_hooks.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+        value = getattr(import_module(f"apm_hooks.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

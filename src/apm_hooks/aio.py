@@ -1,7 +1,8 @@
 """The runtime for frameworks that run on asyncio: every call waits in a thread, never in the loop.
 
 A call reads files, takes locks and runs plugins, all of which may wait. Each method here runs the runtime's own of the
-same name in a worker thread, with the caller's context variables, and gives its answer or raises its error.
+same name in a thread of the loop's default executor, with the caller's context variables, and gives its answer or
+raises its error.
 
 When the awaiting task is cancelled, it is free at once. A call that waits for a thread then never begins; one that
 runs goes on to its end, so that what it records is whole, and its answer is dropped.
@@ -10,6 +11,7 @@ runs goes on to its end, so that what it records is whole, and its answer is dro
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
@@ -27,8 +29,8 @@ class AsyncRuntime:
         self.runtime = runtime
 
     @classmethod
-    async def open(
-        cls, root: str, env: Mapping[str, str], *, clock: Callable[[], float], limits: Limits = LIMITS,
+    async def create(
+        cls, root: str, env: Mapping[str, str], *, clock: Callable[[], float] = time.time, limits: Limits = LIMITS,
         plugins: Mapping[str, object] | None = None,
     ) -> Self:  # fmt: skip
         """Make a runtime, off the loop: that reads settings and loads plugins. Raises what `Runtime` raises."""
@@ -42,7 +44,9 @@ class AsyncRuntime:
         """As `Runtime.message_received`."""
         return await asyncio.to_thread(self.runtime.message_received, event, caps=caps)
 
-    async def tool_call(self, event: HostEvent, name: str, arguments: Mapping[str, Any], directory: str) -> Verdict:
+    async def tool_call(
+        self, event: HostEvent, name: str, arguments: Mapping[str, Any], directory: str = ""
+    ) -> Verdict:
         """As `Runtime.tool_call`."""
         return await asyncio.to_thread(self.runtime.tool_call, event, name, arguments, directory)
 

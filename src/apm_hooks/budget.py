@@ -196,13 +196,10 @@ class _Cutter:
             head = first
         last = self._last_line()
         tail = self.tail_at(size - self._reach(size - head - 1, partial(self._fits_beside, head)))
-        if last < tail:
+        if 0 < last < tail and self._fits(0, last):
             # The newest line comes before anything of the head.
-            fits = last > 0 and self._fits(0, last)
-            tail = last if fits else self.tail_at(size - self._reach(size - 1, partial(self._fits_beside, 0)))
-            if not fits:
-                head = 0
-            elif not self._fits(head, last):
+            tail = last
+            if not self._fits(head, last):
                 head = self.head_at(self._reach(min(head, last - 1), lambda at: self._fits(at, last)))
         return head, tail
 

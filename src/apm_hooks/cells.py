@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from apm_hooks.ownership import loads
 from apm_hooks.records import Scope, ScopeKind
 from apm_hooks.tables import code_spans
 
@@ -282,6 +283,8 @@ def resolve_row_path(cell: str, scope: Scope) -> tuple[str, str]:
     path = "/".join(parts[lead:])
     if f"{scope.directory}/{path}" == scope.index_path:
         return "", f"{quote(target)} is the index itself"
+    if not loads(scope, f"{scope.directory}/{path}"):
+        return "", f"{quote(target)} is a file that is never loaded from here"
     return path, ""
 
 

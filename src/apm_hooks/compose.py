@@ -54,21 +54,36 @@ def _drop_last_plugin(loading: Loading) -> None:
     loading.note("plugin", dropped.path, "skipped", texts.SKIP_NO_ROOM)
 
 
-def only_shortened(before: str, after: str) -> bool:
-    """True where `after` is `before` with some lines left out: what a reviewer may do, and nothing else."""
-    rest = iter(before.split("\n"))
-    return after == "" or all(line in rest for line in after.split("\n"))
+def left_by(
+    original: Sequence[Fragment], so_far: Sequence[Fragment | None], texts_: Sequence[object]
+) -> tuple[Fragment | None, ...] | None:
+    """What is left of the `original` fragments after earlier reviewers (`so_far`) and one more, who left `texts_`.
 
-
-def reviewed(fragments: Sequence[Fragment], texts_: Sequence[str | None]) -> tuple[Fragment, ...] | None:
-    """What a reviewer leaves of `fragments`; None where the answer adds anything or does not fit them."""
-    if len(texts_) != len(fragments):
+    A line stays only if every reviewer leaves it. None where the answer adds anything or does not fit the fragments.
+    """
+    if len(texts_) != len(original):
         return None
-    kept = []
-    for fragment, text in zip(fragments, texts_, strict=True):
-        if text is None:
-            continue
-        if not isinstance(text, str) or not only_shortened(fragment.text, text):
+    left: list[Fragment | None] = []
+    for fragment, before, text in zip(original, so_far, texts_, strict=True):
+        kept = _kept_lines(fragment.text, text)
+        if kept is None:
             return None
-        kept.append(replace(fragment, text=text))
-    return tuple(kept)
+        earlier = _kept_lines(fragment.text, before.text if before else None) or frozenset()
+        both = sorted(kept & earlier)
+        lines = fragment.text.split("\n")
+        left.append(replace(fragment, text="\n".join(lines[at] for at in both)) if both else None)
+    return tuple(left)
+
+
+def _kept_lines(before: str, after: object) -> frozenset[int] | None:
+    """Which lines of `before` make up `after`, told from the front; None where there is anything else in it."""
+    if after is None or after == "":
+        return frozenset()
+    if not isinstance(after, str):
+        return None
+    wanted = after.split("\n")
+    kept: list[int] = []
+    for at, line in enumerate(before.split("\n")):
+        if len(kept) < len(wanted) and line == wanted[len(kept)]:
+            kept.append(at)
+    return frozenset(kept) if len(kept) == len(wanted) else None

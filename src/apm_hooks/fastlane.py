@@ -21,6 +21,7 @@ EVENT_BYTES = 16 * 1024 * 1024
 RECORD_BYTES = 1024 * 1024
 TRUST_BYTES = 4 * 1024 * 1024
 FORMAT = 1
+UNKNOWN_HOOK = "*"  # stands in the kept list for the hooks of a plugin that was not looked into yet
 
 # Tools that take one path and nothing else that could reach a file.
 _PATH_TOOLS = {
@@ -118,20 +119,27 @@ def record_path(env: "Mapping[str, str]", root: str, host: str, source: str, ses
     return user_directory(env, "XDG_CACHE_HOME", ".cache") + "/start/" + key
 
 
+def installation_stamps(folders: "Sequence[str]") -> "tuple[tuple[str, tuple[int, ...]], ...]":
+    """The folders that packages are installed into, with their times: a plugin that comes or goes moves one."""
+    named = sorted({os.path.abspath(folder) + "/" for folder in folders if os.path.isdir(folder)})
+    return tuple((folder, tuple(stamp_of(folder))) for folder in named)
+
+
 def _variables(env: "Mapping[str, str]") -> list[str]:
     return sorted(f"{name}={value}" for name, value in env.items()
                   if name.startswith(("APM_", "XDG_")) or name in ("HOME", "TZ"))  # fmt: skip
 
 
 def stamp_of(path: str) -> list[int]:
-    """What `lstat` says of a path, as a list; empty where nothing is there. Of a directory only what names it: its
-    times move with every file in it."""
+    """What `lstat` says of a path, as a list; empty where nothing is there. Of a directory only what names it, since
+    its times move with every file in it; they count where the path ends in `/`."""
     try:
         status = os.lstat(path)
     except OSError:
         return []
     if status.st_mode & 0o170000 == 0o040000:
-        return [status.st_dev, status.st_ino, status.st_mode]
+        times = [status.st_mtime_ns] if path.endswith("/") else []
+        return [status.st_dev, status.st_ino, status.st_mode, *times]
     return [status.st_dev, status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
 
 
@@ -171,11 +179,9 @@ def answer(arguments: "Sequence[str]", data: bytes, env: "Mapping[str, str]") ->
         return None
     try:
         event = parse_json(data.decode())
-    except (ValueError, RecursionError):
+        name = event.get("hook_event_name")
+    except (ValueError, RecursionError, AttributeError):
         return None
-    if not isinstance(event, dict):
-        return None
-    name = event.get("hook_event_name")
     if name == "PreToolUse":
         return b"" if cannot_concern_memory(event, env) else None
     if name == "SubagentStart" or "agent_id" in event:
@@ -194,7 +200,7 @@ def cannot_concern_memory(event: "Mapping[str, Any]", env: "Mapping[str, str]") 
     tool, given = event.get("tool_name"), event.get("tool_input")
     if not roots:
         return True
-    if not isinstance(tool, str):
+    if not isinstance(tool, str) or plugins_want("apm_guard_tool_call", env):
         return False
     if tool in _FREE_TOOLS:
         return True
@@ -205,8 +211,26 @@ def cannot_concern_memory(event: "Mapping[str, Any]", env: "Mapping[str, str]") 
     return is_elsewhere(path, roots, env)
 
 
+def plugins_want(hook: str, env: "Mapping[str, str]") -> bool:
+    """True where an installed plugin implements `hook`, or where that cannot be told from the kept list of plugins."""
+    folder = user_directory(env, "XDG_CACHE_HOME", ".cache") + "/plugins/plugins-"
+    text = read_private(folder + hash_of(os.path.dirname(sys.executable or ""), sys.version) + ".json", RECORD_BYTES)
+    try:
+        kept = parse_json(text or "")
+        if any(_followed(path) != stamp for path, stamp in kept["stamps"]):
+            return True
+        return hook in kept["wanted"] or UNKNOWN_HOOK in kept["wanted"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return True
+
+
+def _followed(path: str) -> list[int]:
+    status = os.stat(path) if os.path.exists(path) else None
+    return [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns] if status else []
+
+
 def trusted_roots(env: "Mapping[str, str]") -> list[str] | None:
-    """The accepted workspaces; None where that cannot be told here."""
+    """The accepted workspaces; None where that cannot be told."""
     path = user_directory(env, "XDG_CONFIG_HOME", ".config") + "/trust.json"
     roots = [os.path.realpath(part) for part in env.get("APM_TRUSTED_WORKSPACES", "").split(os.pathsep) if part]
     if not os.path.lexists(path):
@@ -329,33 +353,27 @@ def _recorded_start(event: "Mapping[str, Any]", options: "Mapping[str, str]", en
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
     ledger = root + "/.apm/ledger/" + name + ".jsonl"
-    if source == "resume" and not _was_sent(ledger, digest):
+    try:
+        # On resume the last line must say that this very text was sent: sending it again costs nothing.
+        last = _last_entry(ledger) if source == "resume" else {"e": "start", "digest": digest}
+        if last["e"] != "start" or last["digest"] != digest:
+            return None
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
     if fixed is None and not _create(user_directory(env, "XDG_STATE_HOME", ".local/state") + "/sessions/" + name, root):
         return None
     return body.encode() if _append(ledger, line.encode()) else None
 
 
-def _was_sent(ledger: str, digest: str) -> bool:
-    """True where the last line of the ledger says that this very text was sent: sending it again costs nothing."""
-    try:
-        last = _last_entry(ledger)
-        return last["e"] == "start" and bool(last["digest"] == digest)
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return False
-
-
 def _create(path: str, text: str) -> bool:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            return os.write(descriptor, text.encode()) == len(text.encode())
+        finally:
+            os.close(descriptor)
     except OSError:
         return False
-    try:
-        return os.write(descriptor, text.encode()) == len(text.encode())
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
 
 
 def _append(path: str, line: bytes) -> bool:

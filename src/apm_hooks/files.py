@@ -33,7 +33,7 @@ _SETTLE_READS = 5
 
 @dataclass(frozen=True, slots=True)
 class MemoryText:
-    """A file as text: line ends are LF, a BOM is gone. `digest` is the SHA-256 of the bytes, `note` says what
+    """A file as text: line ends are LF, a BOM is gone. `digest` is the SHA-256 of that text, `note` says what
     was odd about the encoding (empty: nothing)."""
 
     text: str
@@ -129,7 +129,7 @@ def read_text(root: str, path: str, *, limits: Limits = LIMITS) -> MemoryText | 
         return None
     data, seen = found
     text, note = decode(data, shown(path))
-    return MemoryText(text, sha256(data).hexdigest(), seen, note)
+    return MemoryText(text, sha256(text.encode("utf-8", "surrogatepass")).hexdigest(), seen, note)
 
 
 def _read_settled(root: str, path: str, limit: int) -> tuple[bytes, Stamp] | None:

@@ -135,7 +135,7 @@ def apm_review_injection(review: Review) -> Reviewed | None:
     """An injection is about to be given to the host.
 
     When: after everything was put together. With: the fragments. Return: what to leave of them: a text may lose lines
-    or be dropped, never gain any. Combined: each reviewer sees what the one before left, by plugin name.
+    or be dropped, never gain any. Combined: every reviewer sees the same fragments; a line stays only if all leave it.
     """
 
 

@@ -22,7 +22,7 @@ from apm_hooks.cells import (
     split_alternatives,
     standard_priority,
 )
-from apm_hooks.records import LIMITS, Index, Problem, Route, Scope
+from apm_hooks.records import LIMITS, Index, Problem, Route, Scope, ScopeKind
 from apm_hooks.tables import (
     MAX_ROWS,
     SKIPPED,
@@ -306,6 +306,9 @@ def _route(
         if written:
             why = f"{quote(written)} is none of P0 to P3 and P2-L3; P{priority[0]} is used"
             findings.add("bad-priority", line, why)
+    if priority[1] and scope.kind is ScopeKind.DM:
+        findings.add("bad-priority", line, "P2-L3 is for the sub-files of groups; P2 is used")
+        priority = (2, False)
     return Route(
         scenarios=scenarios,
         path=path,

@@ -51,7 +51,7 @@ def _joins(text: str, at: int) -> bool:
     """True for a joiner between two characters of scripts that use it, or between two pictures."""
     if not 0 < at < len(text) - 1:
         return False
-    return _joinable(text[at - 1]) and _joinable(text[at + 1])
+    return all(_joinable(char) and not _hidden().match(char) for char in (text[at - 1], text[at + 1]))
 
 
 def _joinable(char: str) -> bool:

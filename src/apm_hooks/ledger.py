@@ -29,7 +29,8 @@ class Epoch:
 
     `scope` is its text (`DM`, `Group(name)`, empty: none). `sent` maps the digest of each injected text to its token
     count: the same bytes again cost nothing. `files` are (path, layer) of what was loaded, in order. `tripped`: the
-    breaker is out. `done`: no message loads anything more by itself.
+    breaker is out. `done`: no message loads anything more by itself. `active`: when the session was last seen at work,
+    in seconds since 1970 (0: never).
     """
 
     scope: str = ""
@@ -40,6 +41,7 @@ class Epoch:
     tripped: bool = False
     done: bool = False
     begun: bool = False
+    active: float = 0.0
 
 
 def start_entry(
@@ -57,6 +59,16 @@ def message_entry(
     """The line that a message leaves; `inputs` names the settings and session key under which it holds."""
     return {"e": "message", "digest": digest, "tokens": tokens, "files": [list(file) for file in files],
             "tripped": tripped, "done": done, "inputs": inputs}  # fmt: skip
+
+
+def turn_entry(at: float) -> dict[str, object]:
+    """The line that the end of a turn leaves; `at` is in seconds since 1970."""
+    return {"e": "turn", "at": at}
+
+
+def end_entry() -> dict[str, object]:
+    """The line that the end of a session leaves: its model context is gone, and with it the epoch."""
+    return {"e": "end"}
 
 
 def fold(lines: bytes) -> Epoch:
@@ -77,9 +89,14 @@ def fold(lines: bytes) -> Epoch:
 
 
 def _apply(epoch: Epoch, entry: Mapping[str, object]) -> Epoch:
+    if entry.get("e") == "end":
+        return Epoch(active=epoch.active)
+    if entry.get("e") == "turn":
+        at = entry.get("at")
+        return replace(epoch, active=float(at) if isinstance(at, int | float) and 0 < at < 1e12 else epoch.active)
     scope = str(entry.get("scope", ""))
     if entry.get("e") == "start" and (entry.get("source") in _BEGINS or not epoch.begun or scope != epoch.scope):
-        epoch = Epoch(scope=scope, budget=_count(entry.get("budget")), begun=True)
+        epoch = Epoch(scope=scope, budget=_count(entry.get("budget")), begun=True, active=epoch.active)
     digest, tokens = str(entry.get("digest", "")), _count(entry.get("tokens"))
     if digest and digest not in epoch.sent:
         known = {path for path, _ in epoch.files}

@@ -60,6 +60,8 @@ class Limits:
     routes: int = 2_000
     lock_seconds: float = 5.0
     hook_seconds: float = 8.0
+    plugin_seconds: float = 2.0
+    plugin_load_seconds: float = 5.0
     racy_ns: int = 2_000_000_000
     ledger_bytes: int = 256 * 1024
     ledgers: int = 2_000

@@ -6,13 +6,26 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta, tzinfo
-from datetime import time as clock_time
+from datetime import UTC, date, datetime, tzinfo
+from types import MappingProxyType
+from typing import Any
 
 from apm_hooks import fastlane, ledger, texts
-from apm_hooks.builtin import channels, intent, memory
-from apm_hooks.errors import ApmError
-from apm_hooks.events import Contribution, IntentQuery, MessageReceived, SessionStart
+from apm_hooks.compose import compose
+from apm_hooks.days import zone_of
+from apm_hooks.errors import ApmError, UsageError
+from apm_hooks.events import (
+    Contribution,
+    FlushAnswer,
+    FlushRequest,
+    IntentQuery,
+    MessageReceived,
+    Review,
+    SessionStart,
+    ToolCall,
+    Verdict,
+)
+from apm_hooks.extensions import FLUSH_HOOKS, Extensions
 from apm_hooks.files import read_text
 from apm_hooks.flushstate import last_flush_line
 from apm_hooks.index import parse_index
@@ -20,6 +33,7 @@ from apm_hooks.ledger import Epoch
 from apm_hooks.log import write_log
 from apm_hooks.opened import Opened, open_now
 from apm_hooks.places import Places, places
+from apm_hooks.plugins import PluginSettings, create_plugins
 from apm_hooks.prepared import Prepared, believable, stamps_of
 from apm_hooks.protocol import group
 from apm_hooks.protocol.loading import Loading
@@ -38,7 +52,8 @@ from apm_hooks.records import (
     Source,
     Step,
 )
-from apm_hooks.tokens import CountCache, TokenCounter, load_counter
+from apm_hooks.settings import load_settings
+from apm_hooks.tokens import ENCODINGS, CountCache, Counter, TokenCounter, load_counter
 from apm_hooks.workspace import Workspace
 
 
@@ -51,8 +66,9 @@ class Runtime:
     """
 
     def __init__(
-        self, root: str, env: Mapping[str, str], *, clock: Callable[[], float], limits: Limits = LIMITS
-    ) -> None:
+        self, root: str, env: Mapping[str, str], *, clock: Callable[[], float] = time.time, limits: Limits = LIMITS,
+        plugins: Mapping[str, object] | None = None,
+    ) -> None:  # fmt: skip
         self.where: Places = places(env)
         self.root = root
         self.limits = limits
@@ -64,7 +80,10 @@ class Runtime:
         self._pruned = False
         self._encoding = ""
         self._estimated = ""
+        self._chosen = dict(plugins or {})
+        self._extensions: Extensions | None = None
         self._open()
+        self.extensions  # noqa: B018 - a strict setting refuses a broken plugin here, not at the first event
 
     @property
     def workspace(self) -> Workspace:
@@ -80,13 +99,33 @@ class Runtime:
         return opened
 
     @property
+    def extensions(self) -> Extensions:
+        """The plugins of this runtime: installed ones, and those it was made with."""
+        if self._extensions is None:
+            settings = load_settings(self.root, self.where.config, self._env)
+            chosen = PluginSettings(settings.plugins_disabled, settings.plugins_allow, settings.plugins_block,
+                                    settings.plugins_strict)  # fmt: skip
+            plugins = create_plugins(
+                chosen, cache_dir=os.path.join(self.where.cache, "plugins"), report=self._report, limits=self.limits,
+                extra=self._chosen,
+            )  # fmt: skip
+            self._extensions = Extensions(plugins, self._report)
+        return self._extensions
+
+    def _report(self, plugin: str, sentence: str) -> None:
+        self._write("plugin", "", f"{plugin}: {sentence}")
+
+    @property
     def counter(self) -> TokenCounter:
         """The configured token counter, loaded when first used; it counts a text once."""
         encoding = self.workspace.settings.tokenizer
         if self._counter is None or self._encoding != encoding:
-            counter = load_counter(encoding, cache_dir=os.path.join(self.where.cache, "ranks"))
-            self._estimated, self._encoding = counter.warning, encoding
-            self._counter = CountCache(counter)
+            added = None if encoding in ENCODINGS else self.extensions.counter(encoding)
+            cache = os.path.join(self.where.cache, "ranks")
+            counter = Counter(encoding, True, added) if added else load_counter(encoding, cache_dir=cache)
+            # The name comes last: another thread that sees it finds its counter.
+            self._counter, self._estimated = CountCache(counter), counter.warning
+            self._encoding = encoding
         return self._counter
 
     def count(self, text: str) -> int:
@@ -95,11 +134,11 @@ class Runtime:
 
     def parse(self, key: str) -> SessionKey:
         """A session key by the grammar of the known channels."""
-        return channels.apm_parse_session_key(key)
+        return self.extensions.parse(key)
 
     def match(self, query: IntentQuery) -> RouteMatch | None:
         """The row that a message matches."""
-        return intent.apm_match_intent(query)
+        return self.extensions.match(query)
 
     def decide(self, event: HostEvent) -> ScopeDecision:
         """Whose memory the event's session may touch, and why (protocol, section 3)."""
@@ -152,6 +191,43 @@ class Runtime:
             self._record(opened, name, loaded, entry)
         return loaded
 
+    def tool_call(self, event: HostEvent, name: str, arguments: Mapping[str, Any], directory: str = "") -> Verdict:
+        """The agent is about to call the tool `name` in `directory`: a denial by a plugin, or no opinion."""
+        scope = self.decide(event).scope
+        return self.extensions.verdict(
+            ToolCall(event, scope, self.root, name, MappingProxyType(dict(arguments)), directory)
+        )
+
+    def flush(
+        self, event: HostEvent, trigger: str, text: str = "", usage_percent: float | None = None
+    ) -> tuple[FlushAnswer, ...]:
+        """Memory should be written back: what plugins say to it, by priority, then plugin name.
+
+        `trigger` is `remem`, `pre-compaction` or `idle`; any other raises UsageError.
+        """
+        if trigger not in FLUSH_HOOKS:
+            raise UsageError(f"{trigger!r} is no trigger of a flush", remedy=f"Use one of {', '.join(FLUSH_HOOKS)}.")
+        scope = self.decide(event).scope
+        return self.extensions.flush(FlushRequest(event, scope, self.root, trigger, text, usage_percent))
+
+    def turn_ended(self, event: HostEvent) -> None:
+        """The agent's turn is over: the session was at work until now."""
+        self._note(event, ledger.turn_entry(self._clock()))
+
+    def session_end(self, event: HostEvent) -> None:
+        """The session's model context is gone for good: its next event begins a new epoch."""
+        self._note(event, ledger.end_entry())
+
+    def _note(self, event: HostEvent, entry: Mapping[str, object]) -> None:
+        decision = self.decide(event)
+        if event.subagent:
+            return
+        try:
+            name = fastlane.session_name(event.host, event.session_id, event.session_key)
+            ledger.append(self.root, name, entry)
+        except ApmError as error:
+            self._log("ledger-unwritable", decision, str(error))
+
     def explain(self, event: HostEvent, *, caps: Sequence[Bound] = ()) -> tuple[Loaded, Loaded | None]:
         """What a session start, and then the event's message if it has one, would do in a fresh epoch; nothing is
         recorded."""
@@ -194,33 +270,36 @@ class Runtime:
         day = self.today()
         bounds = tuple((cap.unit, cap.limit) for cap in caps)
         key = (opened.number, decision, bounds, spent, switched, event.message_events, day)
-        kept = None if message else self._starts.get(key)
+        kept = None if message or not self.extensions.lasting else self._starts.get(key)
         if kept is not None:
             return kept
         started = time.time_ns()
         scope = decision.scope
-        base = memory.apm_session_start(SessionStart(
+        base, others = self.extensions.session_start(SessionStart(
             event, scope, self.root, self._budget(scope), self.count, tuple(caps), spent, self.limits, decision.code,
             self.parse(event.session_key or "").id, day, lambda: last_flush_line(self.root, self.zone()), switched,
         ))  # fmt: skip
-        loaded = self._loaded(decision, base, caps, spent)
+        loaded = self._loaded(decision, event, base, others, caps, spent)
         if scope is not None and message.strip() and loaded.injection.files:
-            return self._with_message(decision, event, caps, loaded, base)
+            return self._with_message(decision, event, caps, loaded, base, others)
         stamps = stamps_of(self.root, loaded.inputs, ())
-        if believable(stamps, started, self.limits.racy_ns):
+        if self.extensions.lasting and believable(stamps, started, self.limits.racy_ns):
             self._starts.put(key, stamps, loaded)
         return loaded
 
     def _with_message(
-        self, decision: ScopeDecision, event: HostEvent, caps: Sequence[Bound], started: Loaded, base: Contribution
-    ) -> Loaded:
+        self, decision: ScopeDecision, event: HostEvent, caps: Sequence[Bound], started: Loaded, base: Contribution,
+        others: Sequence[tuple[str, Contribution]],
+    ) -> Loaded:  # fmt: skip
         """A start and its first message in one injection; where both do not fit, the start alone."""
         text = started.injection.text
         left = tuple(Bound(cap.unit, cap.measure, cap.limit - cap.measure(text)) for cap in caps)
-        more = self._route(decision, event, left, started.injection.tokens, base.budget_tokens, started.injection.files)
+        more, added = self._route(
+            decision, event, left, started.injection.tokens, base.budget_tokens, started.injection.files
+        )
         both = replace(more, fragments=base.fragments + more.fragments, steps=base.steps + more.steps,
                        inputs=base.inputs + more.inputs, day=base.day)  # fmt: skip
-        loaded = self._loaded(decision, both, caps, 0)
+        loaded = self._loaded(decision, event, both, [*others, *added], caps, 0)
         fits = loaded.injection.tokens <= base.budget_tokens
         fits = fits and all(cap.measure(loaded.injection.text) <= cap.limit for cap in caps)
         return loaded if fits else started
@@ -230,15 +309,16 @@ class Runtime:
             return Loaded(decision, Injection())
         if epoch.done or epoch.tripped:
             step = Step("2 match", "", "skipped", texts.SKIP_DONE)
-            return self._loaded(decision, Contribution(steps=(step,), budget_tokens=epoch.budget, done=True), caps, 0)
-        base = self._route(decision, event, caps, epoch.spent, epoch.budget, epoch.files)
-        return self._loaded(decision, base, caps, epoch.spent)
+            done = Contribution(steps=(step,), budget_tokens=epoch.budget, done=True)
+            return self._loaded(decision, event, done, [], caps, 0)
+        base, others = self._route(decision, event, caps, epoch.spent, epoch.budget, epoch.files)
+        return self._loaded(decision, event, base, others, caps, epoch.spent)
 
     def _route(
         self, decision: ScopeDecision, event: HostEvent, caps: Sequence[Bound], spent: int, budget: int,
         loaded: Sequence[tuple[str, str]],
-    ) -> Contribution:  # fmt: skip
-        return memory.apm_message_received(MessageReceived(
+    ) -> tuple[Contribution, list[tuple[str, Contribution]]]:  # fmt: skip
+        return self.extensions.message_received(MessageReceived(
             event, decision.scope, self.root, event.message, budget, self.count, self.match, tuple(loaded),
             tuple(caps), spent, self.limits,
         ))  # fmt: skip
@@ -246,14 +326,28 @@ class Runtime:
     def _budget(self, scope: Scope | None) -> int:
         return self.limits.dm_budget_tokens if scope == DM else self.limits.group_budget_tokens
 
-    def _loaded(self, decision: ScopeDecision, base: Contribution, caps: Sequence[Bound], spent: int) -> Loaded:
+    def _loaded(
+        self, decision: ScopeDecision, event: HostEvent, base: Contribution,
+        others: Sequence[tuple[str, Contribution]], caps: Sequence[Bound], spent: int,
+    ) -> Loaded:  # fmt: skip
+        """Everything put together, reviewed, and counted."""
         loading = Loading(self.root, decision.scope, self.count, base.budget_tokens, caps, spent, self.limits)
-        loading.fragments = list(base.fragments)
+        compose(loading, base, others)
+        if loading.fragments:
+            review = Review(event, decision.scope, tuple(loading.fragments))
+            loading.fragments = list(self.extensions.review(review))
         return Loaded(
-            decision, loading.injection(), base.steps, base.budget_tokens,
-            warning=texts.ESTIMATE_WARNING.format(warning=self._estimated) if self._estimated else "",
-            inputs=base.inputs, tripped=base.tripped, done=base.done, day=base.day,
+            decision, loading.injection(), tuple(loading.steps), base.budget_tokens,
+            warning=self._warning(loading.steps),
+            inputs=tuple(loading.inputs), tripped=base.tripped, done=base.done, day=base.day,
         )  # fmt: skip
+
+    def _warning(self, steps: Sequence[Step]) -> str:
+        """One line for the host's user: a file that could not be read, else that counts are estimates."""
+        refused = next((step for step in steps if step.verdict == "refused" and step.path), None)
+        if refused is not None:
+            return texts.REFUSED_WARNING.format(path=refused.path, reason=refused.reason)
+        return texts.ESTIMATE_WARNING.format(warning=self._estimated) if self._estimated else ""
 
     def _record(self, opened: Opened, name: str, loaded: Loaded, entry: Mapping[str, object]) -> None:
         decision = loaded.decision
@@ -281,27 +375,16 @@ class Runtime:
         """The calendar day in the workspace's time zone."""
         return datetime.fromtimestamp(self._clock(), self.zone()).date()
 
-    def bounds_of(self, day: date | None) -> tuple[float, float]:
-        """When an answer that depends on `day` begins and ceases to hold, in seconds since 1970; without a day it holds
-        for as long as seconds are counted."""
-        if day is None:
-            return 0.0, 1e12
-        begins, ends = (datetime.combine(each, clock_time.min) for each in (day, day + timedelta(days=1)))
-        zone = self.zone()
-        return begins.replace(tzinfo=zone).timestamp(), ends.replace(tzinfo=zone).timestamp()
-
     def zone(self) -> tzinfo | None:
         """The workspace's time zone; None means the machine's."""
-        name = self.workspace.settings.timezone
-        if not name:
-            return None
-        from zoneinfo import ZoneInfo
-
-        return ZoneInfo(name)
+        return zone_of(self.workspace.settings.timezone)
 
     def _log(self, code: str, decision: ScopeDecision, text: str) -> None:
+        self._write(code, _scope_text(decision.scope), text)
+
+    def _write(self, code: str, scope: str, text: str) -> None:
         when = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds")
-        write_log(self.root, {"when": when, "code": code, "scope": _scope_text(decision.scope), "text": text})
+        write_log(self.root, {"when": when, "code": code, "scope": scope, "text": text})
 
 
 def _scope_text(scope: Scope | None) -> str:

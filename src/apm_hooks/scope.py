@@ -170,7 +170,10 @@ def _named_group(target: str, says: str, settings: ScopeSettings, groups: GroupM
         name = check_name(names[target])
     except NameRefusedError as error:
         return _none("scopes-refused", f"{says} a group, but {error.cause}", error.remedy)
-    clash = groups.clash(name) or Names(names.values()).clash(names[target])
+    # Folding a name is not free: what is too long to be one is not compared.
+    longest = LIMITS.name_depth * (LIMITS.name_bytes + 1)
+    others = Names(other for other in names.values() if len(other) <= longest)
+    clash = groups.clash(name) or others.clash(names[target])
     if clash:
         remedy = "Write the name as the group map has it"
         return _none("scopes-refused", f"{says} a group, but {clash}", remedy)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +23,21 @@ if TYPE_CHECKING:
 PRIVACY_KEYS = ("owner_peers", "scopes", "require_session", "matrix_match_without_server")
 """Settings that decide who may read what: pinned by digest when a workspace is trusted."""
 
-_PERSONAL_KEYS = ("timezone", "tokenizer")
+_PLUGIN_KEYS = ("plugins_disabled", "plugins_allow", "plugins_block", "plugins_strict")
+_PERSONAL_KEYS = ("timezone", "tokenizer", *_PLUGIN_KEYS)
+_SHARED_KEYS = (*PRIVACY_KEYS, "timezone", "tokenizer")
+"""What a workspace's own file may set: not which plugins run, because one of them may guard it against a pull."""
+_SWITCHES = ("require_session", "plugins_disabled", "plugins_strict")
+_LISTS = ("owner_peers", "plugins_allow", "plugins_block")
 _FROM_ENVIRONMENT = {
     "APM_TIMEZONE": "timezone",
     "APM_TOKENIZER": "tokenizer",
     "APM_REQUIRE_SESSION": "require_session",
     "APM_OWNER_PEERS": "owner_peers",
+    "APM_DISABLE_PLUGINS": "plugins_disabled",
+    "APM_ALLOW_PLUGINS": "plugins_allow",
+    "APM_BLOCK_PLUGINS": "plugins_block",
+    "APM_STRICT_PLUGINS": "plugins_strict",
 }
 
 
@@ -40,7 +49,9 @@ class Settings:
     `owner_peers`: peers that are the owner (`["*"]`: whoever can reach the bot). `scopes`: glob of a session key →
     `DM`, `Group(name)` or `none`. `require_session`: without a session key there is no scope.
     `matrix_match_without_server`: a Matrix room id matches without its server. `timezone`: IANA name for calendar
-    days (empty: the machine's). `tokenizer`: tiktoken's name of an encoding.
+    days (empty: the machine's). `tokenizer`: tiktoken's name of
+    an encoding, or one that a plugin counts for. `plugins_…`: no external plugins at all, only these, not these, and
+    errors in place of warnings.
     """
 
     owner_peers: tuple[str, ...] = ()
@@ -49,6 +60,10 @@ class Settings:
     matrix_match_without_server: bool = False
     timezone: str = ""
     tokenizer: str = "o200k_base"
+    plugins_disabled: bool = False
+    plugins_allow: tuple[str, ...] = ()
+    plugins_block: tuple[str, ...] = ()
+    plugins_strict: bool = False
     origins: Mapping[str, str] = field(default_factory=dict)
     declared: Mapping[str, Any] = field(default_factory=dict)
 
@@ -60,8 +75,6 @@ class Settings:
 @lru_cache(maxsize=1)
 def _model() -> type[BaseModel]:
     # pydantic costs more than the rest of a session start: it is imported where a file is really read.
-    from typing import Literal
-
     from pydantic import BaseModel, ConfigDict, StrictBool, StrictStr
 
     class SettingsFile(BaseModel):
@@ -72,7 +85,11 @@ def _model() -> type[BaseModel]:
         require_session: StrictBool = False
         matrix_match_without_server: StrictBool = False
         timezone: StrictStr = ""
-        tokenizer: Literal["o200k_base", "cl100k_base"] = "o200k_base"
+        tokenizer: StrictStr = "o200k_base"
+        plugins_disabled: StrictBool = False
+        plugins_allow: list[StrictStr] = []
+        plugins_block: list[StrictStr] = []
+        plugins_strict: StrictBool = False
 
     return SettingsFile
 
@@ -84,7 +101,7 @@ def load_settings(workspace: str, config: str, env: Mapping[str, str]) -> Settin
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for directory, name, allowed in (
-        (workspace, SETTINGS_FILE, None),
+        (workspace, SETTINGS_FILE, _SHARED_KEYS),
         (config, "config.toml", _PERSONAL_KEYS),
     ):
         for key, value in _read_toml(directory, name, allowed).items():
@@ -103,7 +120,7 @@ def load_settings(workspace: str, config: str, env: Mapping[str, str]) -> Settin
     return Settings(**clean, origins=origins, declared=declared)
 
 
-def _read_toml(directory: str, name: str, allowed: tuple[str, ...] | None) -> dict[str, Any]:
+def _read_toml(directory: str, name: str, allowed: tuple[str, ...]) -> dict[str, Any]:
     import tomllib
 
     shown = os.path.join(directory, name)
@@ -123,14 +140,18 @@ def _read_toml(directory: str, name: str, allowed: tuple[str, ...] | None) -> di
     return _checked(raw, text, shown, allowed)
 
 
-def _checked(raw: dict[str, Any], text: str, shown: str, allowed: tuple[str, ...] | None) -> dict[str, Any]:
+def _checked(raw: dict[str, Any], text: str, shown: str, allowed: tuple[str, ...]) -> dict[str, Any]:
     from pydantic import ValidationError
 
-    known = allowed or tuple(name.name for name in fields(Settings) if name.name not in ("origins", "declared"))
     for key in raw:
-        if key not in known:
+        if key in _PLUGIN_KEYS and key not in allowed:
             raise SettingsError(
-                "is no setting", file=shown, line=_line_of(text, key), key=key, remedy=_did_you_mean(key, known)
+                "cannot be set by a workspace", file=shown, line=_line_of(text, key), key=key,
+                remedy="Set it in your own config.toml or in the environment.",
+            )  # fmt: skip
+        if key not in allowed:
+            raise SettingsError(
+                "is no setting", file=shown, line=_line_of(text, key), key=key, remedy=_did_you_mean(key, allowed)
             )
     try:
         checked = _model().model_validate(raw)
@@ -168,13 +189,11 @@ def _line_in(message: str) -> int:
 
 
 def _from_text(key: str, text: str, variable: str) -> object:
-    if key == "require_session":
+    if key in _SWITCHES:
         # An unreadable switch must not open what it guards.
         return text.strip().lower() not in ("0", "false", "no", "off")
-    if key == "owner_peers":
+    if key in _LISTS:
         return [part.strip() for part in text.split(",") if part.strip()]
-    if key == "tokenizer" and text not in ("o200k_base", "cl100k_base"):
-        raise SettingsError("is no known encoding", file=variable, remedy="Use o200k_base or cl100k_base.")
     return text
 
 

@@ -26,14 +26,23 @@ def fast(arguments: list[str], data: bytes) -> bytes | None:
 
 
 def full(arguments: list[str], data: bytes) -> bytes:
-    """The full path's answer; it needs the site packages that the installed line leaves out."""
+    """The full path's answer; it needs the site packages that the installed line leaves out.
+
+    While it runs, whatever writes to the host's channel, compiled code and child processes too, writes to the log.
+    """
     import site
 
     site.main()
     sys.path.insert(0, os.path.dirname(HERE))
     from apm_hooks.cli.hook import answer
 
-    return answer(arguments, data, os.environ)
+    channel = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        return answer(arguments, data, os.environ)
+    finally:
+        os.dup2(channel, 1)
+        os.close(channel)
 
 
 def main() -> None:
@@ -55,4 +64,6 @@ if __name__ == "__main__":
         # A broken installation must not break the host: one line for its log, and the turn goes on. Compiled
         # extensions raise more than Exception.
         sys.stderr.write(f"apm-hooks: {type(error).__name__}: {error}\n")
-    sys.exit(0)
+    sys.stderr.flush()
+    # A thread that a plugin left behind must not keep the host waiting.
+    os._exit(0)

@@ -38,6 +38,7 @@ UNTRUSTED_WARNING = (
     "and memory/, then run: apm-hooks trust --workspace {quoted}"
 )
 FAILED_WARNING = "apm-hooks: memory was not loaded: {error}"
+REFUSED_WARNING = "apm-hooks: {path} was not loaded: {reason}"
 LATE_WARNING = "apm-hooks: memory was not loaded: it took longer than {seconds:g} s. Run apm-hooks explain to see why."
 ESTIMATE_WARNING = "apm-hooks: {warning}"
 

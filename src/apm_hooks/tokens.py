@@ -30,6 +30,8 @@ _RANKS_SHA256 = {
     "o200k_base": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
     "cl100k_base": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
 }
+ENCODINGS = tuple(_RANKS_SHA256)
+"""The encodings whose ranks are carried; any other needs a plugin, or is estimated."""
 _RANKS_BYTES = 16 * 1024 * 1024
 
 # tiktoken's regular expression gives out on white space of about a million characters; this stays far below.

@@ -116,7 +116,8 @@ def _effective(settings: Settings, changed: tuple[str, ...]) -> ScopeSettings:
     stale = {key for key in changed if not settings.from_environment(key)}
     return ScopeSettings(
         owner_peers=() if "owner_peers" in stale else settings.owner_peers,
-        scopes=() if "scopes" in stale else settings.scopes,
+        # What takes memory away may count at once.
+        scopes=tuple(rule for rule in settings.scopes if "scopes" not in stale or rule[1] == "none"),
         # A switch that differs from the accepted one is on in one of the two: on is the strict side here …
         require_session="require_session" in stale or settings.require_session,
         # … and off is there.

@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from apm_hooks import fastlane, texts
+from apm_hooks.days import bounds_of
 from apm_hooks.errors import ApmError, NotTrustedError
 from apm_hooks.files import replace_bytes
 from apm_hooks.hosts import claude_code
@@ -79,9 +80,9 @@ def _deadline() -> Any:
 def _answer(payload: Mapping[str, Any], options: Mapping[str, str], env: Mapping[str, str]) -> bytes:
     session = options.get("session", env.get("APM_SESSION"))
     event = claude_code.event_of(payload, session)
-    if event is None or event.subagent:
+    name = str(payload.get("hook_event_name"))
+    if event is None or (event.subagent and name != "PreToolUse"):
         return b""
-    name = str(payload["hook_event_name"])
     where = places(env)
     root = _fixed_workspace(event, payload, options, env, where)
     if root is None:
@@ -99,14 +100,24 @@ def _answer(payload: Mapping[str, Any], options: Mapping[str, str], env: Mapping
     if bound is not None and session != bound and not runtime.is_owner(replace(event, session_key=bound)):
         # Inside another session than the owner's, an option cannot name a second one.
         event = replace(event, session_key=bound)
+    if name == "PreToolUse":
+        return _encode(_judged(runtime, event, payload))
     if name == "UserPromptSubmit":
         return _encode(claude_code.answer_of(name, runtime.message_received(event, caps=claude_code.CAPS)))
     now = time.time_ns()
     loaded = runtime.session_start(event, caps=claude_code.CAPS)
     printed = _encode(claude_code.answer_of(name, loaded))
-    if loaded.decision.scope is not None and not loaded.warning and not runtime.workspace.problems:
+    lasting = runtime.extensions.lasting and not loaded.warning and not runtime.workspace.problems
+    if loaded.decision.scope is not None and lasting:
         _keep(runtime, event, loaded, printed, env, now)
     return printed
+
+
+def _judged(runtime: Runtime, event: HostEvent, payload: Mapping[str, Any]) -> Mapping[str, Any]:
+    given = payload.get("tool_input")
+    arguments = given if isinstance(given, dict) else {}
+    verdict = runtime.tool_call(event, str(payload.get("tool_name")), arguments, str(payload.get("cwd") or ""))
+    return claude_code.denial(verdict.reason) if verdict.deny else {}
 
 
 def _encode(document: Mapping[str, Any]) -> bytes:
@@ -139,14 +150,17 @@ def _fixed_workspace(
 def _keep(runtime: Runtime, event: HostEvent, loaded: Loaded, printed: bytes, env: Mapping[str, str], now: int) -> None:
     """Store the answer for the fast lane, unless an input is too fresh for its stamp to be believed."""
     from apm_hooks.ledger import encode
+    from apm_hooks.plugin_list import list_path
     from apm_hooks.prepared import believable, stamps_of
 
     root = runtime.root
     inputs = [*loaded.inputs, ".apm/ledger/any"]
-    stamps = stamps_of(root, inputs, (*runtime.workspace.inputs, *_own_files(), *_clock_files(loaded)))
+    plugins = list_path(os.path.join(runtime.where.cache, "plugins"))
+    stamps = stamps_of(root, inputs, (*runtime.workspace.inputs, *_own_files(), *_clock_files(loaded), plugins))
+    stamps += fastlane.installation_stamps(sys.path)
     if not believable(stamps, now, LIMITS.racy_ns):
         return
-    begins, ends = runtime.bounds_of(loaded.day)
+    begins, ends = bounds_of(loaded.day, runtime.zone())
     record = {
         "format": fastlane.FORMAT, "stamps": stamps, "from": begins, "until": ends,
         "line": encode(runtime.ledger_entry(event, loaded)).decode(), "digest": loaded.injection.digest,

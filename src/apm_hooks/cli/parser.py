@@ -31,6 +31,7 @@ _COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("uninstall", "apm_hooks.cli.uninstall", "take our hooks out of a host again; memory stays"),
     ("hook", "apm_hooks.cli.hookhelp", "answer one event of a host (the host calls this)"),
     ("hook-command", "apm_hooks.cli.hookcommand", "print the line that install writes"),
+    ("plugins", "apm_hooks.cli.plugins", "show the plugins, what they do, and what is wrong with them"),
     ("explain", "apm_hooks.cli.explain", "show what would be loaded, why, and at what cost"),
 )
 

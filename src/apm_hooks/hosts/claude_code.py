@@ -20,14 +20,14 @@ CAPS = (Bound("utf16", utf16_units, CAP_UNITS),)
 
 
 def event_of(payload: Mapping[str, Any], session_key: str | None) -> HostEvent | None:
-    """The record of a SessionStart, SubagentStart or UserPromptSubmit payload; None for any other event, for an
-    unknown source, and for a slash command, which is no message.
+    """The record of a SessionStart, SubagentStart, UserPromptSubmit or PreToolUse payload; None for any other event,
+    for an unknown source, and for a slash command, which is no message.
 
     A coding CLI has no chats: without a session key its sessions are the owner's own (protocol, section 3).
     """
     name, source = payload.get("hook_event_name"), payload.get("source")
     message = str(payload.get("prompt") or "") if name == "UserPromptSubmit" else ""
-    if name not in ("SessionStart", "SubagentStart", "UserPromptSubmit") or is_command(message):
+    if name not in ("SessionStart", "SubagentStart", "UserPromptSubmit", "PreToolUse") or is_command(message):
         return None
     if name != "SessionStart":
         # What a prompt calls its source is another thing.
@@ -59,6 +59,13 @@ def start_directory(payload: Mapping[str, Any], env: Mapping[str, str]) -> str:
 def answer_of(event_name: str, loaded: Loaded) -> dict[str, Any]:
     """The answer that puts the injection into the model's context; empty where there is nothing to say."""
     return notice_answer(event_name, loaded.injection.text, loaded.warning)
+
+
+def denial(reason: str) -> dict[str, Any]:
+    """The answer to PreToolUse that blocks the call and tells the model why."""
+    return {"hookSpecificOutput": {
+        "hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason,
+    }}  # fmt: skip
 
 
 def notice_answer(event_name: str, context: str, warning: str) -> dict[str, Any]:

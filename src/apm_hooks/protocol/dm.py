@@ -8,8 +8,8 @@ from datetime import date, timedelta
 from apm_hooks import texts
 from apm_hooks.events import IntentQuery
 from apm_hooks.index import parse_index
-from apm_hooks.protocol.ceiling import NOTE, dm_may_load, layer_of
-from apm_hooks.protocol.group import Matcher, spend
+from apm_hooks.protocol.ceiling import INDEX, NOTE, dm_may_load, layer_of
+from apm_hooks.protocol.group import Matcher, has_index, spend
 from apm_hooks.protocol.loading import Loading
 from apm_hooks.records import DM, Index
 
@@ -30,15 +30,16 @@ def load_start(loading: Loading, today: date, last_flush: Callable[[], str], *, 
             loading.say("layer 0", texts.DM_NOT_INITIALISED)
         return
     _take_budget(loading, parse_index(found.text, DM))
-    if not loading.add("layer 0", "index", DM.index_path, found, more_to_come=True):
+    if not loading.add("layer 0", INDEX, DM.index_path, found, more_to_come=True):
         spend(loading)
         return
     _load(loading, "layer 1", "P0", ATTENTION)
     if not message_events:
         _load(loading, "layer 2", "P1", LONGTERM)
     _load_notes(loading, today)
-    loading.say("last flush", last_flush())
+    # Before the line on the last flush: what is kept back of the budget is kept for this one.
     spend(loading)
+    loading.say("last flush", last_flush())
 
 
 def load_message(loading: Loading, message: str, loaded: Sequence[tuple[str, str]], match_intent: Matcher) -> bool:
@@ -51,6 +52,8 @@ def load_message(loading: Loading, message: str, loaded: Sequence[tuple[str, str
         return False
     index = parse_index(found.text, DM)
     _take_budget(loading, index)
+    if not has_index(loading, DM, found, loaded):
+        return spend(loading)
     seen = {path.removeprefix(f"{DM.directory}/") for path, _ in loaded}
     layers = [layer for _, layer in loaded]
     while (match := match_intent(IntentQuery(message, index.routes, frozenset(seen)))) is not None:
@@ -70,6 +73,8 @@ def load_message(loading: Loading, message: str, loaded: Sequence[tuple[str, str
 
 
 def _load(loading: Loading, step: str, layer: str, path: str) -> None:
+    if loading.tripped:
+        return
     found = loading.read(step, path)
     if found is not None:
         loading.add(step, layer, path, found, more_to_come=True)
@@ -79,6 +84,8 @@ def _load_notes(loading: Loading, today: date) -> None:
     """Today's and yesterday's notes, by calendar day, both together within a third of the budget."""
     share = loading.shares(NOTES_SHARE)
     for day in (today, today - timedelta(days=1)):
+        if loading.tripped:
+            return
         path = f"memory/{day.isoformat()}.md"
         found = loading.read("daily note", path)
         if found is not None:

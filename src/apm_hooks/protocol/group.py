@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from apm_hooks import texts
 from apm_hooks.events import IntentQuery
 from apm_hooks.files import MemoryText
 from apm_hooks.index import parse_index
-from apm_hooks.protocol.ceiling import SUB_FILE, group_may_load, layer_of
+from apm_hooks.ownership import loads
+from apm_hooks.protocol.ceiling import INDEX, SUB_FILE, group_may_load, layer_of
 from apm_hooks.protocol.loading import Loading
 from apm_hooks.protocol.subfiles import candidates
 from apm_hooks.records import Index, RouteMatch, Scope
@@ -34,7 +36,7 @@ def load_start(loading: Loading, scope: Scope, mapped_id: str) -> None:
             loading.say("1 index", texts.FIRST_JOIN.format(path=scope.index_path))
         return
     _take_budget(loading, parse_index(found.text, scope))
-    if not loading.add("1 index", "index", scope.index_path, found, more_to_come=True):
+    if not loading.add("1 index", INDEX, scope.index_path, found, more_to_come=True):
         spend(loading)
 
 
@@ -50,6 +52,8 @@ def load_message(
         return False
     index = parse_index(found.text, scope)
     _take_budget(loading, index)
+    if not has_index(loading, scope, found, loaded):
+        return spend(loading)
     layers = [layer for _, layer in loaded]
     seen = {path.removeprefix(f"{scope.directory}/") for path, _ in loaded}
     while (match := best_route(message, index, seen, match_intent)) is not None:
@@ -73,12 +77,24 @@ def load_message(
 
 
 def best_route(message: str, index: Index, seen: Collection[str], match_intent: Matcher) -> RouteMatch | None:
-    """Step 2. A `P2-L3` row is a route of its own and ranks after P2 (protocol, section 4)."""
+    """Step 2. A `P2-L3` row is a route of its own and ranks after P2; a catch-all of either kind takes only what no row
+    of the other kind matched (protocol, section 4)."""
     query = IntentQuery(message, index.routes, frozenset(seen))
-    plain, sub = match_intent(query), match_intent(replace(query, sub_files=True))
-    if sub is not None and (plain is None or plain.route.priority > 2 or _took_the_rest(plain)):
-        return sub
-    return plain
+    found = (match_intent(query), match_intent(replace(query, sub_files=True)))
+    best = min((match for match in found if match is not None), key=_rank, default=None)
+    if best is not None and seen and _took_the_rest(best):
+        # A row whose file may not be chosen still is a match.
+        first = best_route(message, index, (), match_intent)
+        return best if first is not None and _took_the_rest(first) else None
+    return best
+
+
+def has_index(loading: Loading, scope: Scope, found: MemoryText, loaded: Sequence[tuple[str, str]]) -> bool:
+    """True where the epoch holds the index, the only entry. One that was missing or unreadable when the session started
+    is taken in now."""
+    if any(path == scope.index_path for path, _ in loaded):
+        return True
+    return loading.add("1 index", INDEX, scope.index_path, found, more_to_come=True)
 
 
 def spend(loading: Loading) -> bool:
@@ -98,8 +114,13 @@ def is_archived(text: str) -> bool:
             key, _, value = line.partition(":")
             if key.strip().lower() == "status" and value.strip().strip("\"'").lower() == "archived":
                 return True
-    heading = next((line for line in lines if line.lstrip().startswith("#")), "").lower()
+    titles = (line for line, below in pairwise([*lines, ""]) if line.lstrip().startswith("#") or _underlines(below))
+    heading = next(titles, "").lower()
     return any(mark in heading for mark in _ARCHIVE_MARKS)
+
+
+def _underlines(line: str) -> bool:
+    return len(line) > 1 and not line.rstrip().strip("=") and line[0] == "="
 
 
 def _open(loading: Loading, scope: Scope, name: str, layer: str, seen: set[str]) -> tuple[str, str, MemoryText | None]:
@@ -121,20 +142,27 @@ def _load_sub_file(
     match_intent: Matcher,
 ) -> None:  # fmt: skip
     """Step 4: a sub-file that the file of step 3 refers to and that the message matches; one."""
-    rows = candidates(file.text, scope.directory, index.routes)
-    if not rows:
-        return
-    match = match_intent(IntentQuery(message, rows, sub_files=True))
-    if match is None:
+    rows = tuple(
+        row for row in candidates(file.text, scope.directory, index.routes) if loads(scope, _path(scope, row.path))
+    )
+    missing: set[str] = set()
+    while rows and (match := match_intent(IntentQuery(message, rows, frozenset(missing), True))) is not None:
+        path = _path(scope, match.route.path)
+        if not group_may_load(layers, SUB_FILE):
+            loading.note("4 sub-file", path, "skipped", texts.SKIP_CEILING)
+            return
+        found = loading.read("4 sub-file", path)
+        if found is not None:
+            if not loading.add("4 sub-file", SUB_FILE, path, found, more_to_come=False):
+                spend(loading)
+            return
+        missing.add(match.route.path)
+    if rows and not missing:
         loading.note("4 sub-file", "", "nothing", texts.NO_SUB_FILE)
-        return
-    path = _path(scope, match.route.path)
-    if not group_may_load(layers, SUB_FILE):
-        loading.note("4 sub-file", path, "skipped", texts.SKIP_CEILING)
-        return
-    found = loading.read("4 sub-file", path)
-    if found is not None and not loading.add("4 sub-file", SUB_FILE, path, found, more_to_come=False):
-        spend(loading)
+
+
+def _rank(match: RouteMatch) -> tuple[bool, int, bool]:
+    return _took_the_rest(match), match.route.priority, match.route.sub_file
 
 
 def _took_the_rest(match: RouteMatch) -> bool:

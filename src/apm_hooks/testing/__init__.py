@@ -12,7 +12,7 @@ Nothing here needs a test framework, and nothing touches the real home, the real
 
 from __future__ import annotations
 
-from apm_hooks.testing.leaks import LeakChecker, Planted, leaks
+from apm_hooks.testing.canaries import LeakChecker, Planted, leaks
 from apm_hooks.testing.recorder import Call, Recorder
 from apm_hooks.testing.workspace import FakeClock, TemporaryWorkspace
 

@@ -14,7 +14,9 @@ from typing import Any, Self
 
 from apm_hooks.errors import UsageError
 from apm_hooks.events import FlushAnswer, Verdict
+from apm_hooks.extensions import Extensions
 from apm_hooks.places import places
+from apm_hooks.plugins import Plugins, PluginSettings
 from apm_hooks.records import LIMITS, HostEvent, Limits, Loaded, Source
 from apm_hooks.runtime import Runtime
 from apm_hooks.trust import accept
@@ -77,6 +79,23 @@ def _seconds(now: float | datetime) -> float:
     if now.utcoffset() is None:
         raise UsageError("a time without a zone", remedy="Give the clock a datetime with tzinfo, or seconds.")
     return now.timestamp()
+
+
+class _Alone(Runtime):
+    """A runtime without the plugins that happen to be installed: what a test says must not depend on them."""
+
+    @property
+    def extensions(self) -> Extensions:
+        if self._extensions is None:
+            found = self.workspace.settings
+            chosen = PluginSettings(found.plugins_disabled, found.plugins_allow, found.plugins_block,
+                                    found.plugins_strict)  # fmt: skip
+            plugins = Plugins((), chosen, report=self._report, limits=self.limits)
+            for name, plugin in self._chosen.items():
+                plugins.add(plugin, name)
+            plugins.require_sound()
+            self._extensions = Extensions(plugins, self._report)
+        return self._extensions
 
 
 class TemporaryWorkspace:
@@ -160,9 +179,10 @@ class TemporaryWorkspace:
 
     def runtime(self, *, plugins: Mapping[str, object] | None = None, limits: Limits = LIMITS) -> Runtime:
         """A new runtime of this workspace, by its clock and with its plugins, or with `plugins` instead; as a second
-        process would have one."""
+        process would have one. Plugins that are installed have no part in it: for them make a `Runtime` of `root` and
+        `env`."""
         chosen = self.plugins if plugins is None else plugins
-        return Runtime(str(self.root), self.env, clock=self.clock, limits=limits, plugins=chosen)
+        return _Alone(str(self.root), self.env, clock=self.clock, limits=limits, plugins=chosen)
 
     @property
     def running(self) -> Runtime:
