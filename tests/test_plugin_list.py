@@ -459,8 +459,7 @@ def test_the_command_prints_one_document(
     site: Site, made: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     site.install("b-dist", "good = plugin_good:plugin", plugin_good="print('noise')\n" + GOOD.format(hook="x"))
-    made.settings('plugins_block = ["good"]\n')
-    made.trust()
+    made.env["APM_BLOCK_PLUGINS"] = "good"
     assert asked(made, monkeypatch, "--json") == 0
     document = json.loads(capsys.readouterr().out)
     assert document["plugins"][-1] == {
@@ -470,18 +469,17 @@ def test_the_command_prints_one_document(
     assert len(document["plugins"]) == 4
 
 
-def test_the_command_needs_no_workspace_and_believes_no_settings_that_nobody_accepted(
+def test_the_command_needs_no_workspace_and_goes_on_after_a_broken_plugin(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     site.install("b-dist", "good = plugin_good", plugin_good=GOOD.format(hook="idle_flush"))
     (tmp_path / "b").mkdir()
-    made = bench(tmp_path / "b", trusted=False, settings='plugins_block = ["good"]\n')
+    made = bench(tmp_path / "b", trusted=False)
     assert asked(made, monkeypatch) == 0
     out, err = capsys.readouterr()
     assert "good          1.0      b-dist    idle_flush" in out
-    assert "its settings do not count" in err
-    made.settings("plugins_strict = true\n")
-    made.trust()
+    assert err == ""
+    made.env["APM_STRICT_PLUGINS"] = "1"
     site.install("a-dist", "bad = plugin_bad", plugin_bad="raise SystemExit")
     assert asked(made, monkeypatch) == 0
     assert "raised SystemExit" in capsys.readouterr().out

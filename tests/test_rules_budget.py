@@ -228,14 +228,17 @@ def test_a_cap_never_lets_a_file_in_without_its_index(alpha: Bench, cap: int) ->
         assert seen[:1] in ([], ["index"])
 
 
-def test_the_same_bytes_after_other_bytes_cost_nothing(alpha: Bench) -> None:
-    index(alpha, None, "# One\n")
+@pytest.mark.parametrize("budget", [6_000, 360])
+def test_the_same_bytes_after_other_bytes_cost_nothing(alpha: Bench, budget: int) -> None:
+    """Also where what is left of the budget would not take them a second time."""
+    index(alpha, budget, "# One\n")
     one = alpha.runtime()
     first = one.session_start(event(GROUP_KEY))
-    index(alpha, None, "# Two\n")
+    index(alpha, budget, "# Two\n")
     other = one.session_start(event(GROUP_KEY, source=Source.RESUME))
-    index(alpha, None, "# One\n")
+    index(alpha, budget, "# One\n")
     again = one.session_start(event(GROUP_KEY, source=Source.RESUME))
+    assert "# Two" in other.injection.text
     assert again.injection == first.injection != other.injection
     assert epoch(alpha).spent == first.injection.tokens + other.injection.tokens
 

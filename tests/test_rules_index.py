@@ -85,10 +85,11 @@ def test_a_catch_all_does_not_take_what_a_row_without_its_file_matched(alpha: Be
 
 @pytest.mark.parametrize("key", [None, GROUP_KEY])
 def test_a_retired_row_leads_nowhere_and_a_catch_all_takes_its_messages(alpha: Bench, key: str | None) -> None:
-    alpha.write("memory/main/longterm.md", "word-of-longterm\n")
+    for name in ("longterm", "experience"):
+        alpha.write(f"memory/main/{name}.md", f"word-of-{name}\n")
     alpha.write("memory/groups/alpha/longterm.md", "word-of-longterm\n")
     retired = "api conventions [DEPRECATED] | experience.md | P1"
-    table(alpha, retired, key=key)
+    table(alpha, retired, "* | experience.md [DEPRECATED] | P1", key=key)
     assert names(ask(alpha, "the api conventions", key)) == []
     table(alpha, retired, "* | longterm.md | P1", key=key)
     assert names(ask(alpha, "the api conventions", key)) == ["longterm.md"]

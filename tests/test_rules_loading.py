@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
 
 import pytest
 
 from apm_hooks import fastlane, ledger, runtime
+from apm_hooks.events import IntentQuery
 from apm_hooks.flushstate import OWN_KEY
-from apm_hooks.records import Loaded, Source
+from apm_hooks.hookspecs import hookimpl
+from apm_hooks.records import Loaded, RouteMatch, Source
+from apm_hooks.runtime import Runtime
 from apm_hooks.tokens import Counter
 from tests.workspaces import GROUP_KEY, Bench, event
 
@@ -170,6 +174,24 @@ def test_a_match_tells_its_row_its_words_and_its_score(alpha: Bench) -> None:
     assert (step.step, step.path, step.verdict) == ("2 match", f"{FOLDER}project.md", "matched")
     assert "databases" in step.reason.lower()
     assert "score 1." in step.reason
+
+
+def test_a_plugin_may_choose_the_row_but_none_that_may_not_be_chosen(alpha: Bench) -> None:
+    alpha.write("memory/groups/alpha.md", f"{GROUP_INDEX}| colours | old.md [DEPRECATED] | P0 |\n")
+    alpha.write(f"{FOLDER}old.md", "word-of-old\n")
+
+    @hookimpl
+    def apm_match_intent(query: IntentQuery) -> RouteMatch | None:
+        rows = {"colours": "old.md", "people": "people.md"}
+        wanted = [route for route in query.routes if route.path == rows.get(query.text) and not query.sub_files]
+        return RouteMatch(wanted[0], 9.0, (query.text,)) if wanted else None
+
+    plugins = {"mine": SimpleNamespace(apm_match_intent=apm_match_intent)}
+    one = Runtime(str(alpha.root), alpha.env, clock=lambda: TODAY, plugins=plugins)
+    said = [names(one.message_received(event(GROUP_KEY, message=text))) for text in ("colours", "people")]
+    assert said == [[], ["people.md"]]
+    one.session_start(event(GROUP_KEY))
+    assert names(one.message_received(event(GROUP_KEY, message="the database"))) == ["project.md"]
 
 
 @pytest.mark.parametrize("source", [source for source in Source if source is not Source.RESUME])

@@ -265,7 +265,8 @@ def test_plugins_that_happen_to_be_installed_have_no_part_in_a_test(
 
 def test_the_settings_on_plugins_count_in_a_test_too() -> None:
     recorder = Recorder()
-    with TemporaryWorkspace(plugins={"mine": recorder}, settings='plugins_block = ["mine"]\n') as made:
+    with TemporaryWorkspace(plugins={"mine": recorder}) as made:
+        made.env["APM_BLOCK_PLUGINS"] = "mine"
         made.tool_call("Read", {"file_path": "x"})
     assert recorder.calls == ()
 

@@ -8,12 +8,11 @@ import os
 import sys
 from dataclasses import asdict
 
-from apm_hooks.cli.common import here, print_json, require_operator, say, table, warn
-from apm_hooks.errors import NotTrustedError
-from apm_hooks.places import Places, places
+from apm_hooks.cli.common import here, print_json, require_operator, say, table
+from apm_hooks.places import places
 from apm_hooks.plugins import Plugins, PluginSettings, installed_plugins
-from apm_hooks.settings import Settings, load_settings
-from apm_hooks.workspace import locate, open_workspace
+from apm_hooks.settings import load_settings
+from apm_hooks.workspace import locate
 
 _LOAD_SECONDS = 60.0
 """Nobody waits for this command but a person: a plugin may take its time to be imported."""
@@ -29,9 +28,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def act(options: argparse.Namespace) -> int:
     where = places(os.environ)
+    root = locate(os.environ, here(), options.workspace)
+    if root is not None:
+        require_operator(root)
+    # Which plugins run is the person's and the environment's to say, never a workspace's.
+    found = load_settings("", where.config, os.environ)
     # What a plugin prints while it is imported must not stand in the table or the document.
     with contextlib.redirect_stdout(sys.stderr):
-        found = _settings(options, where)
         chosen = PluginSettings(found.plugins_disabled, found.plugins_allow, found.plugins_block, found.plugins_strict)
         listed = installed_plugins(os.path.join(where.cache, "plugins"), chosen, fresh=True, seconds=_LOAD_SECONDS)
         infos = Plugins(listed, chosen, report=lambda name, sentence: None).infos()
@@ -44,16 +47,3 @@ def act(options: argparse.Namespace) -> int:
     ]
     say(table(("name", "version", "origin", "hooks", "state", "last error"), rows))
     return 0
-
-
-def _settings(options: argparse.Namespace, where: Places) -> Settings:
-    """The workspace's, where its owner accepted it; else those of the person and the environment alone."""
-    root = locate(os.environ, here(), options.workspace)
-    if root is not None:
-        require_operator(root)
-        try:
-            # No runtime: a strict one would refuse a broken plugin that this command is asked to show.
-            return open_workspace(root, where, os.environ).settings
-        except NotTrustedError as error:
-            warn(f"its settings do not count: {error}")
-    return load_settings("", where.config, os.environ)
