@@ -425,7 +425,8 @@ def asked(made: Bench, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     """The command as the parser calls it, in the folder of the workspace."""
     for name in [name for name in os.environ if name.startswith(("APM_", "XDG_"))]:
         monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(made.home))
+    for name in [name for name in made.env if name != "PATH"]:
+        monkeypatch.setenv(name, made.env[name])
     monkeypatch.chdir(made.root)
     parser = argparse.ArgumentParser()
     parser.add_argument("--workspace", default="")
