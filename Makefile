@@ -28,7 +28,10 @@ lint: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/plugins.py
+	$(BIN)/python benchmarks/loader.py
 	$(BIN)/python benchmarks/routing.py
+	$(BIN)/python benchmarks/tokens.py
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
