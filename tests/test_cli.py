@@ -886,3 +886,14 @@ def test_a_folder_whose_name_is_no_text_can_be_a_workspace(fresh: Terminal) -> N
 
 def test_the_scope_that_explain_prints_is_the_scopes_own_text() -> None:
     assert str(Scope(ScopeKind.GROUP, "研发群")) == "Group(研发群)"
+
+
+def test_group_add_says_what_the_host_would_show_to_the_group(apm: Terminal) -> None:
+    (apm.made.root / "CLAUDE.md").write_text("@MEMORY.md\n")
+    (apm.made.root / "MEMORY.md").write_text("private\n")
+    assert apm("group", "add", "alpha", "--id", "-100777").err == ""
+    apm("install", "claude-code")
+    said = apm("group", "add", "beta", "--id", "-100888")
+    assert said.code == 0
+    assert "MEMORY.md" in said.err
+    assert "groups" in said.err

@@ -27,7 +27,7 @@ RANKS: tuple[list[str], ...] = tuple(
         plugin_list plugins extensions""",
         "runtime",
         """hosts hosts.claude_code hosts.hookline hosts.claude_code_hooks hosts.claude_code_imports
-        hosts.claude_code_install cli cli.common cli.trust cli.init cli.group cli.explain cli.install cli.uninstall
+        hosts.claude_code_install cli cli.common cli.trust cli.init cli.install cli.uninstall cli.group cli.explain
         cli.hook cli.hookhelp cli.hookcommand cli.plugins cli.parser start testing.recorder testing.workspace
         testing.canaries testing aio __main__""",
     )

@@ -18,7 +18,10 @@ from apm_hooks.cli.common import (
     warn_of,
     workspace_of,
 )
+from apm_hooks.cli.install import home
+from apm_hooks.errors import ApmError
 from apm_hooks.files import stamp, state_directory
+from apm_hooks.hosts.claude_code_install import plan_install
 from apm_hooks.locking import locked
 from apm_hooks.places import places
 from apm_hooks.records import DM, Scope, ScopeKind
@@ -80,7 +83,23 @@ def _add(options: argparse.Namespace) -> int:
             say(f"created  {path}")
     if not pinned:
         warn(_UNCOUNTED)
+    for warning in _shown_to_groups(root):
+        warn(warning)
     return 0
+
+
+def _shown_to_groups(root: str) -> list[str]:
+    """What the host by itself would show to every session of this folder, groups included: it matters once there is a
+    group, and where the host calls us. Host files that cannot be read are `install`'s to complain about."""
+    for scope in ("user", "project"):
+        try:
+            plan = plan_install(scope=scope, home=home(), project=root, has_groups=True,
+                                config_dir=os.environ.get("CLAUDE_CONFIG_DIR"))  # fmt: skip
+        except ApmError:
+            continue
+        if not any(change.why == "our hooks" for change in plan.changes):
+            return [note.removeprefix("WARNING: ") for note in plan.notes if note.startswith("WARNING: ")]
+    return []
 
 
 def _list(options: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ import argparse
 import importlib
 import os
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
@@ -58,6 +59,9 @@ def build() -> argparse.ArgumentParser:
         )  # fmt: skip
         command = importlib.import_module(module)
         command.configure(sub)
+        if sub.description and "\n" not in sub.description:
+            # Examples keep their lines; a plain paragraph is folded.
+            sub.description = textwrap.fill(sub.description, 88)
         sub.set_defaults(act=command.act)
     return parser
 
