@@ -517,7 +517,7 @@ def test_a_session_cannot_accept_a_workspace_that_nobody_accepted(
     assert not (apm.made.home / ".config").exists()
 
 
-EXPLAINED = {"scope", "reason", "detail", "remedy", "route", "steps", "tokens", "budget", "tokenizer", "exact"}
+EXPLAINED = {"scope", "reason", "detail", "remedy", "route", "rows", "steps", "tokens", "budget", "tokenizer", "exact"}
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apm_hooks.records import Route
+from apm_hooks.index import parse_index
+from apm_hooks.records import DM, Route
 from apm_hooks.routing import (
     HEAD_CHARS,
     MINIMUM_SCORE,
@@ -26,6 +27,7 @@ from apm_hooks.routing import (
     explain_routes,
     route_message,
 )
+from apm_hooks.writeback import template
 
 DEPLOY = Route(("deployment", "rollback"), "deploy.md", 2)
 BILLING = Route(("invoices", "billing API"), "projects/billing.md", 1)
@@ -492,3 +494,23 @@ def test_every_alternative_of_the_corpus_finds_its_own_row() -> None:
             for scenario in () if row.deprecated or row.catch_all else row.scenarios:
                 scores = explain_routes(f"Hello, {scenario.upper()}?", compiled)
                 assert next(s for s in scores if s.route == row).verdict is RouteVerdict.MATCHED, scenario
+
+
+DM_ROWS = parse_index(template("dm/index.md"), DM).routes
+
+
+@pytest.mark.parametrize(
+    ("message", "path"),
+    [
+        ("what decisions did we make about hosting?", "longterm.md"),
+        ("which decision did we take on the database", "longterm.md"),
+        ("what happened yesterday?", "daily-synced.md"),
+        ("what's next?", "attention.md"),
+        ("What is next", "attention.md"),
+        ("thanks, see you tomorrow!", None),
+        ("what's the weather in Paris", None),
+    ],
+)
+def test_a_generic_word_that_a_row_names_by_itself_is_its_topic(message: str, path: str | None) -> None:
+    found = route_message(message, DM_ROWS)
+    assert (found.route.path if found else None) == path

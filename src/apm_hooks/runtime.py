@@ -42,6 +42,7 @@ from apm_hooks.records import (
     LIMITS,
     Bound,
     HostEvent,
+    Index,
     Injection,
     Limits,
     Loaded,
@@ -243,11 +244,16 @@ class Runtime:
         """The row of the scope's routing table that `message` matches, whatever is loaded already; None for none."""
         if scope is None or not message.strip():
             return None
+        index = self.index(scope)
+        return group.best_route(message, index, set(), self.match) if index else None
+
+    def index(self, scope: Scope) -> Index | None:
+        """The scope's index, parsed; None where there is none. Raises MemoryFileError."""
         found = read_text(self.root, scope.index_path, limits=self.limits)
-        return group.best_route(message, parse_index(found.text, scope), set(), self.match) if found else None
+        return parse_index(found.text, scope) if found else None
 
     def is_owner(self, event: HostEvent) -> bool:
-        """True where the event's session is the owner's: what concerns the whole workspace may be shown there."""
+        """True where the event's session is the owner's, who may see what concerns the whole workspace."""
         return self.decide(event).scope == DM
 
     def settings_stamp(self, event: HostEvent) -> str:
@@ -275,8 +281,9 @@ class Runtime:
             return kept
         started = time.time_ns()
         scope = decision.scope
+        budget = self.limits.dm_budget_tokens if scope == DM else self.limits.group_budget_tokens
         base, others = self.extensions.session_start(SessionStart(
-            event, scope, self.root, self._budget(scope), self.count, tuple(caps), spent, self.limits, decision.code,
+            event, scope, self.root, budget, self.count, tuple(caps), spent, self.limits, decision.code,
             self.parse(event.session_key or "").id, day, lambda: last_flush_line(self.root, self.zone()), switched,
         ))  # fmt: skip
         loaded = self._loaded(decision, event, base, others, caps, spent)
@@ -322,9 +329,6 @@ class Runtime:
             event, decision.scope, self.root, event.message, budget, self.count, self.match, tuple(loaded),
             tuple(caps), spent, self.limits,
         ))  # fmt: skip
-
-    def _budget(self, scope: Scope | None) -> int:
-        return self.limits.dm_budget_tokens if scope == DM else self.limits.group_budget_tokens
 
     def _loaded(
         self, decision: ScopeDecision, event: HostEvent, base: Contribution,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import re
 import unicodedata
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
@@ -111,7 +112,7 @@ def words_of(text: str, *, humps: bool = True) -> tuple[Word, ...]:
     `snake_case`, `camelCase` (unless `humps` is false) and hyphenated words give their parts, each of which
     knows the whole; `c++`, `c#`, `v1.2` and `4.2` stay whole.
     """
-    text = unicodedata.normalize("NFKC", text)
+    text = _contractions().sub(r"\1 is", unicodedata.normalize("NFKC", text))
     out: list[Word] = []
     at = 0
     for kind, group in _groups(text):
@@ -128,6 +129,12 @@ def words_of(text: str, *, humps: bool = True) -> tuple[Word, ...]:
         out.append(Word(run, run, plain, kind, at))
         at += (len(run) + 1) // 2 if kind is Kind.HAN else 1
     return tuple(out)
+
+
+@functools.cache
+def _contractions() -> re.Pattern[str]:
+    # A row says "what is next"; people write "what's next".
+    return re.compile(r"\b(what|who|where|when|how)['’]s\b", re.IGNORECASE)
 
 
 def _groups(text: str) -> list[tuple[Kind, list[str]]]:

@@ -35,39 +35,44 @@ VOID = """
 """
 
 COMMON = """
-    usage due provide provides provided provid include includes included contain contains contained require
-    requires required allow allows allowed enable enables enabled handle handles handled manage manages
-    managed create creates created creat show shows shown status report reports update updates updated
-    updat plan plans planned planning team teams meeting meetings meet list lists review reviews check
-    checks checking checked task tasks role roles member members group groups office offic process request
-    requests rule rules setting settings set add added adding remove remov removed run running decision
-    decisions decis history histori past previous overview summary summari active activ pending note notes
-    page pages line lines tool tools own owns owned current send sent sending open opened close closed
-    write written read message messages messag progress bericht berichte treffen termin termine liste
-    listen prüfung prüfen aufgabe aufgaben aufgab rolle gruppe büro prozess regel regeln offen offene
-    offenen notiz nachricht seite seiten stand pläne estado informe informes inform equipo equip reunión
-    reunion lista tarea tareas tare grupo grup oficina oficin proceso proces regla regl página pagin nota
-    mensaje mensaj pendiente pendientes pendient état etat rapport rapports équipe équip réunion tâche
-    tâches tâch groupe bureau règle règl cours point статус отчет отчёт план планы команда команд встреча
-    встреч список списк проверка проверк задача задачи задач группа групп офис процесс правило правила прав
-    страница страниц заметка сообщение сообщен текущие текущий текущ срок сроки
+    usage due provide provides provided provid include includes included contain contains contained
+    require requires required allow allows allowed enable enables enabled handle handles handled manage
+    manages managed create creates created creat show shows shown status report reports update updates
+    updated updat plan plans planned planning team teams meeting meetings meet list lists review reviews
+    check checks checking checked role roles member members group groups office offic process request
+    requests rule rules setting settings set add added adding remove remov removed run running history
+    histori past previous overview summary summari active activ pending note notes page pages line lines
+    tool tools own owns owned current send sent sending open opened close closed write written read
+    message messages messag progress bericht berichte treffen termin termine liste listen prüfung prüfen
+    rolle gruppe büro prozess regel regeln offen offene offenen notiz nachricht seite seiten stand pläne
+    estado informe informes inform equipo equip reunión reunion lista grupo grup oficina oficin proceso
+    proces regla regl página pagin nota mensaje mensaj pendiente pendientes pendient état etat rapport
+    rapports équipe équip réunion groupe bureau règle règl cours point статус отчет отчёт план планы
+    команда команд встреча встреч список списк проверка проверк группа групп офис процесс правило правила
+    прав страница страниц заметка сообщение сообщен текущие текущий текущ срок сроки
 """
 
 LIGHT = """
-    support supports supported supporting api apis app apps post posts posted posting share shared sharing
-    upload uploaded owner owners user users client clients customer customers custom order orders service
-    services servic system systems data file files document documents mail email emails phone phones
-    account accounts access key keys code version versions price prices cost costs money error errors bug
-    bugs fail fails failed failing failure failur broken break breaks fix fixes fixed fixing test tests
-    testing call calls charge book books photo photos picture school house home kunde kunden nutzer
-    benutzer dienst dienste daten datei dateien dokument telefon telefone zugang konto preis preise geld
-    kosten fehler kaputt haus schule anfrage cliente clientes usuario usuari usuarios servicio servici
-    servicios sistema sistem datos dat archivo archiv documento teléfono teléfonos versión cuenta cuent
-    precio preci precios dinero diner prueba prueb errores fallo fall casa cas escuela colegio colegi
-    utilisateur utilis système données don fichier fichi téléphone compte compt prix argent essai erreur
-    erreurs panne maison école клиент клиенты пользователь пользовател сервис система систем данные дан
-    файл документ телефон телефоны версия верс доступ цена цен деньги деньг ошибка ошибки ошибк тест дом
-    школа школ
+    support supports supported supporting api apis app apps post posts posted posting share shared
+    sharing upload uploaded owner owners user users client clients customer customers custom order orders
+    service services servic system systems data file files document documents mail email emails phone
+    phones account accounts access key keys code version versions price prices cost costs money error
+    errors bug bugs fail fails failed failing failure failur broken break breaks fix fixes fixed fixing
+    test tests testing call calls charge book books photo photos picture school house home kunde kunden
+    nutzer benutzer dienst dienste daten datei dateien dokument telefon telefone zugang konto preis
+    preise geld kosten fehler kaputt haus schule anfrage cliente clientes usuario usuari usuarios
+    servicio servici servicios sistema sistem datos dat archivo archiv documento teléfono teléfonos
+    versión cuenta cuent precio preci precios dinero diner prueba prueb errores fallo fall casa cas
+    escuela colegio colegi utilisateur utilis système données don fichier fichi téléphone compte compt
+    prix argent essai erreur erreurs panne maison école клиент клиенты пользователь пользовател сервис
+    система систем данные дан файл документ телефон телефоны версия верс доступ цена цен деньги деньг
+    ошибка ошибки ошибк тест дом школа школ decision decisions decis task tasks aufgabe aufgaben aufgab
+    tarea tareas tare tâche tâches tâch задача задачи задач
+"""
+
+# Days that a row may name by themselves ("yesterday"); elsewhere they say when, not what.
+DAYS = """
+    today yesterday tomorrow heute gestern hoy ayer aujourd'hui сегодня вчера
 """
 
 VOID_HAN = """
@@ -78,18 +83,18 @@ VOID_HAN = """
 """
 
 COMMON_HAN = """
-    番号 号码 編號 编号
-    方式 优化 分析 支持 开发 研究 维护 基準 開発 改善 支援 流程 管理 处理 處理 进度 進度 状态 狀態 更新
-    计划 計劃 报告 報告 会议 會議 团队 團隊 列表 设置 检查 记录 規則 规则 要求 任务 任務 当前 當前 历史
-    更换 准备 安排 整理 操作 说明 介绍 总结 标准 决定 状況 進捗 予定 計画 会議 資料 一覧 確認 対応 対策
-    設定 変更 手順 手続き 履歴 過去 要望 課題 現在 準備 用意 利用 説明 評価 結果 今日の チーム リスト
-    メンバー
+    番号 号码 編號 编号 方式 优化 分析 支持 开发 研究 维护 基準 開発 改善 支援 流程 管理
+    处理 處理 进度 進度 状态 狀態 更新 计划 計劃 报告 報告 会议 會議 团队 團隊 列表 设置
+    检查 记录 規則 规则 要求 当前 當前 历史 更换 准备 安排 整理 操作 说明 介绍 总结 标准
+    状況 進捗 予定 計画 会議 資料 一覧 確認 対応 対策 設定 変更 手順 手続き 履歴 過去 要望
+    課題 現在 準備 用意 利用 説明 評価 結果 今日の チーム リスト メンバー
 """
 
 LIGHT_HAN = """
-    设计 設計 失敗 运营 合作 接口 文件 文档 数据 系统 系統 用户 用戶 客户 客戶 顾客 服务 服務 功能 配置
-    测试 错误 失败 需求 联系 电话 使用 价格 学习 学校 孩子 記録 電話 連絡 担当 値段 価格 子供 緊急 テスト
-    エラー データ システム ファイル ユーザー メール サービス バグ
+    设计 設計 失敗 运营 合作 接口 文件 文档 数据 系统 系統 用户 用戶 客户 客戶 顾客 服务
+    服務 功能 配置 测试 错误 失败 需求 联系 电话 使用 价格 学习 学校 孩子 記録 電話 連絡
+    担当 値段 価格 子供 緊急 テスト エラー データ システム ファイル ユーザー メール サービス
+    バグ 任务 任務 决定
 """
 
 VOID_HANGUL = """

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 from apm_hooks import texts
 from apm_hooks.cli.common import event_of, print_json, runtime_of, say, table, warn_of
 from apm_hooks.errors import MemoryFileError
 from apm_hooks.hosts.claude_code import CAPS
-from apm_hooks.records import Loaded, RouteMatch, Step
+from apm_hooks.records import Loaded, RouteMatch, Scope, Step
+from apm_hooks.routing import RouteScore, explain_routes
 from apm_hooks.runtime import Runtime
 
 
@@ -27,15 +29,29 @@ def act(options: argparse.Namespace) -> int:
     started, message = runtime.explain(event, caps=CAPS if options.host else ())
     try:
         match = runtime.route(started.decision.scope, options.message)
+        considered = rows(runtime, started.decision.scope, options.message)
     except MemoryFileError:
         # The trace names the index that cannot be read.
-        match = None
+        match, considered = None, ()
     if options.json:
-        print_json(document(runtime, started, message, match))
+        print_json({**document(runtime, started, message, match), "rows": [_row(score) for score in considered]})
     else:
-        _show(started, message, match, routed=bool(options.message))
+        _show(started, message, match, considered if options.message else None)
         warn_of(runtime.workspace.problems if runtime.is_owner(event) else ())
     return 0
+
+
+def rows(runtime: Runtime, scope: Scope | None, message: str) -> tuple[RouteScore, ...]:
+    """Every row of the scope's routing table as the built-in matcher sees the message; raises MemoryFileError."""
+    index = runtime.index(scope) if scope is not None and message.strip() else None
+    if index is None:
+        return ()
+    return tuple(score for sub in (False, True) for score in explain_routes(message, index.routes, sub_files=sub))
+
+
+def _row(score: RouteScore) -> dict[str, object]:
+    return {"line": score.route.line, "file": score.route.path or None, "score": round(score.score, 4),
+            "words": list(score.words), "verdict": score.verdict.value}  # fmt: skip
 
 
 def document(runtime: Runtime, started: Loaded, message: Loaded | None, match: RouteMatch | None) -> dict[str, object]:
@@ -70,7 +86,9 @@ def _tokens(started: Loaded, message: Loaded | None) -> int:
     return started.injection.tokens + (message.injection.tokens if message else 0)
 
 
-def _show(loaded: Loaded, message: Loaded | None, match: RouteMatch | None, *, routed: bool) -> None:
+def _show(
+    loaded: Loaded, message: Loaded | None, match: RouteMatch | None, considered: Sequence[RouteScore] | None
+) -> None:
     decision = loaded.decision
     say(f"scope   {decision.scope or 'none'}  ({decision.detail})")
     if decision.remedy:
@@ -78,10 +96,17 @@ def _show(loaded: Loaded, message: Loaded | None, match: RouteMatch | None, *, r
     steps = _steps(loaded, message)
     if steps:
         say("")
-        rows = [(step.step, step.path or "-", step.verdict, step.tokens or "-", step.reason) for step in steps]
-        say(table(("step", "file", "verdict", "tokens", "why"), rows))
+        lines = [(step.step, step.path or "-", step.verdict, step.tokens or "-", step.reason) for step in steps]
+        say(table(("step", "file", "verdict", "tokens", "why"), lines))
+    if considered:
+        say("")
+        seen = [
+            (each.route.line, each.route.path or "-", each.verdict, f"{each.score:.2f}", ", ".join(each.words) or "-")
+            for each in considered
+        ]
+        say(table(("line", "row's file", "verdict", "score", "words"), seen))
     say("")
-    if routed:
+    if considered is not None:
         shown = texts.NO_ROUTE if match is None else texts.ROUTE.format(
             path=match.route.path, words=", ".join(match.words), score=match.score)  # fmt: skip
         say(f"route   {shown}")

@@ -11,7 +11,7 @@ from apm_hooks.index import parse_index
 from apm_hooks.protocol.ceiling import INDEX, NOTE, dm_may_load, layer_of
 from apm_hooks.protocol.group import Matcher, has_index, spend
 from apm_hooks.protocol.loading import Loading
-from apm_hooks.records import DM, Index
+from apm_hooks.records import DM
 
 ATTENTION = "memory/main/attention.md"
 LONGTERM = "memory/main/longterm.md"
@@ -29,7 +29,7 @@ def load_start(loading: Loading, today: date, last_flush: Callable[[], str], *, 
         if loading.steps[-1].verdict == "absent":
             loading.say("layer 0", texts.DM_NOT_INITIALISED)
         return
-    _take_budget(loading, parse_index(found.text, DM))
+    loading.take_budget(parse_index(found.text, DM))
     if not loading.add("layer 0", INDEX, DM.index_path, found, more_to_come=True):
         spend(loading)
         return
@@ -51,7 +51,7 @@ def load_message(loading: Loading, message: str, loaded: Sequence[tuple[str, str
     if found is None:
         return False
     index = parse_index(found.text, DM)
-    _take_budget(loading, index)
+    loading.take_budget(index)
     if not has_index(loading, DM, found, loaded):
         return spend(loading)
     seen = {path.removeprefix(f"{DM.directory}/") for path, _ in loaded}
@@ -90,8 +90,3 @@ def _load_notes(loading: Loading, today: date) -> None:
         found = loading.read("daily note", path)
         if found is not None:
             loading.add("daily note", NOTE, path, found, more_to_come=True, share=share)
-
-
-def _take_budget(loading: Loading, index: Index) -> None:
-    if index.budget_tokens is not None:
-        loading.budget = index.budget_tokens

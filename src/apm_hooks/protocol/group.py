@@ -35,7 +35,7 @@ def load_start(loading: Loading, scope: Scope, mapped_id: str) -> None:
         if loading.steps[-1].verdict == "absent":
             loading.say("1 index", texts.FIRST_JOIN.format(path=scope.index_path))
         return
-    _take_budget(loading, parse_index(found.text, scope))
+    loading.take_budget(parse_index(found.text, scope))
     if not loading.add("1 index", INDEX, scope.index_path, found, more_to_come=True):
         spend(loading)
 
@@ -51,7 +51,7 @@ def load_message(
     if found is None:
         return False
     index = parse_index(found.text, scope)
-    _take_budget(loading, index)
+    loading.take_budget(index)
     if not has_index(loading, scope, found, loaded):
         return spend(loading)
     layers = [layer for _, layer in loaded]
@@ -168,11 +168,6 @@ def _rank(match: RouteMatch) -> tuple[bool, int, bool]:
 def _took_the_rest(match: RouteMatch) -> bool:
     """True where a catch-all row was chosen because nothing else matched."""
     return match.route.catch_all and match.score < MINIMUM_SCORE
-
-
-def _take_budget(loading: Loading, index: Index) -> None:
-    if index.budget_tokens is not None:
-        loading.budget = index.budget_tokens
 
 
 def _path(scope: Scope, name: str) -> str:

@@ -16,7 +16,7 @@ from apm_hooks.files import MemoryText, read_text
 from apm_hooks.injection import render, show_invisible
 from apm_hooks.ownership import loads
 from apm_hooks.protocol.ceiling import INDEX
-from apm_hooks.records import LIMITS, Bound, Fragment, Injection, Limits, Scope, Step
+from apm_hooks.records import LIMITS, Bound, Fragment, Index, Injection, Limits, Scope, Step
 
 
 @dataclass(slots=True)
@@ -89,6 +89,11 @@ class Loading:
             reason = f"{reason}; read as {found.note}"
         self.steps.append(Step(step, path, "loaded", reason, self.spent() - before))
         return True
+
+    def take_budget(self, index: Index) -> None:
+        """Use the budget that the scope's index sets, if it sets one."""
+        if index.budget_tokens is not None:
+            self.budget = index.budget_tokens
 
     def shares(self, part: float) -> list[int]:
         """For the budget and each cap: what the text may come to when `part` of the whole is added to it now."""
