@@ -271,6 +271,15 @@ def test_content_that_holds_the_tag_of_its_fence_gets_another(alpha: Bench) -> N
     assert len(seen) == 4
 
 
+def test_a_tag_follows_from_the_content(alpha: Bench) -> None:
+    tags = []
+    for word in ("One", "Two", "One"):
+        index(alpha, None, f"# {word}\n")
+        text = alpha.runtime().session_start(event(GROUP_KEY)).injection.text
+        tags.append(text[text.index("<apm-memory-") :].split(" ")[0])
+    assert tags[0] == tags[2] != tags[1]
+
+
 @pytest.mark.parametrize("free", "0123456789abcdef")
 def test_a_tag_is_derived_anew_until_no_content_holds_it(free: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # Tags of one digit: every other digit stands in a content.

@@ -135,6 +135,8 @@ def test_a_sub_file_row_of_the_owner_is_read_as_p2_and_reported(made: Bench) -> 
     assert ask(made, "taxes", None).injection.files == (("memory/main/projects/tax.md", "P2"),)
     index = parse_index((made.root / DM.index_path).read_text(), DM)
     assert [problem.rule for problem in index.problems] == ["bad-priority"]
+    plain = parse_index(HEADER + "| taxes | conventions/tax.md | |\n", DM)
+    assert (plain.routes[0].priority, plain.routes[0].sub_file, plain.problems) == (2, False, ())
 
 
 @pytest.mark.parametrize("value", ["0", "-5", "1.5", "6e3", "6_000", "lots", "", "６０００", "6000 # tokens", "true"])
