@@ -21,8 +21,8 @@ RANKS: tuple[list[str], ...] = tuple(
         """days names session groupmap scope ownership tables cells index graphemes fences budget
         wordlists words_chat words_families words_generic words words_typos words_hangul words_han words_class
         words_forms words_table words_evidence words_score routing injection jsonedit textblocks""",
-        """prepared ledger flushstate workspace opened protocol protocol.ceiling protocol.subfiles protocol.loading
-        protocol.group protocol.dm writeback compose""",
+        """prepared ledger flushstate workspace opened journal protocol protocol.ceiling protocol.subfiles
+        protocol.loading protocol.group protocol.dm writeback compose""",
         """hookspecs builtin builtin.channels builtin.intent builtin.memory plugin_records plugin_calls plugin_checks
         plugin_list plugins extensions""",
         "runtime",

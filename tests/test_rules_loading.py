@@ -79,7 +79,7 @@ def names(loaded: Loaded) -> list[str]:
 
 def has_read(made: Bench, files: Sequence[tuple[str, str]], key: str | None = GROUP_KEY) -> None:
     """The epoch's ledger says that these files, as (path, layer), are loaded already."""
-    entry = ledger.message_entry(digest="read", tokens=1, files=files, tripped=False, done=False, inputs="")
+    entry = ledger.message_entry(budget=0, digest="read", tokens=1, files=files, tripped=False, done=False, inputs="")
     ledger.append(str(made.root), fastlane.session_name("claude-code", "s1", key), entry)
 
 

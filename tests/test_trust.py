@@ -160,3 +160,14 @@ def test_one_bad_entry_does_not_keep_a_map_from_being_accepted(made: Bench) -> N
     made.groups({"-100777": 5})
     made.trust()
     assert made.runtime().decide(event()).scope == DM
+
+
+def test_a_pull_that_drops_a_closing_rule_opens_nothing(tmp_path: Path) -> None:
+    made = bench(tmp_path, settings='[scopes]\n"*:group:-100777" = "none"\n', trusted=False)
+    made.groups({"-100777": "alpha"})
+    made.trust()
+    assert made.runtime().decide(event(GROUP_KEY)).scope is None
+    made.settings("")
+    assert made.runtime().decide(event(GROUP_KEY)).scope is None
+    made.trust()
+    assert str(made.runtime().decide(event(GROUP_KEY)).scope) == "Group(alpha)"

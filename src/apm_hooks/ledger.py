@@ -30,7 +30,7 @@ class Epoch:
     `scope` is its text (`DM`, `Group(name)`, empty: none). `sent` maps the digest of each injected text to its token
     count: the same bytes again cost nothing. `files` are (path, layer) of what was loaded, in order. `tripped`: the
     breaker is out. `done`: no message loads anything more by itself. `active`: when the session was last seen at work,
-    in seconds since 1970 (0: never).
+    in seconds since 1970 (0: never). `inputs`: what the last line rests on, if it says that loading is done.
     """
 
     scope: str = ""
@@ -42,6 +42,7 @@ class Epoch:
     done: bool = False
     begun: bool = False
     active: float = 0.0
+    inputs: str = ""
 
 
 def start_entry(
@@ -54,11 +55,11 @@ def start_entry(
 
 
 def message_entry(
-    *, digest: str, tokens: int, files: Sequence[tuple[str, str]], tripped: bool, done: bool, inputs: str
+    *, budget: int, digest: str, tokens: int, files: Sequence[tuple[str, str]], tripped: bool, done: bool, inputs: str
 ) -> dict[str, object]:
     """The line that a message leaves; `inputs` names the settings and session key under which it holds."""
-    return {"e": "message", "digest": digest, "tokens": tokens, "files": [list(file) for file in files],
-            "tripped": tripped, "done": done, "inputs": inputs}  # fmt: skip
+    return {"e": "message", "budget": budget, "digest": digest, "tokens": tokens,
+            "files": [list(file) for file in files], "tripped": tripped, "done": done, "inputs": inputs}  # fmt: skip
 
 
 def turn_entry(at: float) -> dict[str, object]:
@@ -97,6 +98,10 @@ def _apply(epoch: Epoch, entry: Mapping[str, object]) -> Epoch:
     scope = str(entry.get("scope", ""))
     if entry.get("e") == "start" and (entry.get("source") in _BEGINS or not epoch.begun or scope != epoch.scope):
         epoch = Epoch(scope=scope, budget=_count(entry.get("budget")), begun=True, active=epoch.active)
+    budget = _count(entry.get("budget"))
+    if budget:
+        # An index that was changed in mid-epoch may set another one.
+        epoch = replace(epoch, budget=budget)
     digest, tokens = str(entry.get("digest", "")), _count(entry.get("tokens"))
     if digest and digest not in epoch.sent:
         known = {path for path, _ in epoch.files}
@@ -104,9 +109,9 @@ def _apply(epoch: Epoch, entry: Mapping[str, object]) -> Epoch:
         epoch = replace(
             epoch, spent=epoch.spent + tokens, sent={**epoch.sent, digest: tokens}, files=epoch.files + files
         )
-    return replace(
-        epoch, tripped=epoch.tripped or entry.get("tripped") is True, done=epoch.done or entry.get("done") is True
-    )
+    done = entry.get("done") is True
+    inputs = str(entry.get("inputs", "")) if done else ""
+    return replace(epoch, tripped=epoch.tripped or entry.get("tripped") is True, done=epoch.done or done, inputs=inputs)
 
 
 def _files(value: object) -> list[tuple[str, str]]:

@@ -6,14 +6,15 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime, tzinfo
+from datetime import date, datetime, tzinfo
+from itertools import accumulate
 from types import MappingProxyType
 from typing import Any
 
 from apm_hooks import fastlane, ledger, texts
 from apm_hooks.compose import compose
 from apm_hooks.days import zone_of
-from apm_hooks.errors import ApmError, UsageError
+from apm_hooks.errors import UsageError
 from apm_hooks.events import (
     Contribution,
     FlushAnswer,
@@ -29,8 +30,8 @@ from apm_hooks.extensions import FLUSH_HOOKS, Extensions
 from apm_hooks.files import read_text
 from apm_hooks.flushstate import last_flush_line
 from apm_hooks.index import parse_index
+from apm_hooks.journal import Journal
 from apm_hooks.ledger import Epoch
-from apm_hooks.log import write_log
 from apm_hooks.opened import Opened, open_now
 from apm_hooks.places import Places, places
 from apm_hooks.plugins import PluginSettings, create_plugins
@@ -75,10 +76,10 @@ class Runtime:
         self.limits = limits
         self._env = dict(env)
         self._clock = clock
+        self.journal = Journal(root, clock)
         self._kept: Opened | None = None
         self._starts: Prepared[Loaded] = Prepared()
         self._counter: CountCache | None = None
-        self._pruned = False
         self._encoding = ""
         self._estimated = ""
         self._chosen = dict(plugins or {})
@@ -107,14 +108,11 @@ class Runtime:
             chosen = PluginSettings(settings.plugins_disabled, settings.plugins_allow, settings.plugins_block,
                                     settings.plugins_strict)  # fmt: skip
             plugins = create_plugins(
-                chosen, cache_dir=os.path.join(self.where.cache, "plugins"), report=self._report, limits=self.limits,
-                extra=self._chosen,
+                chosen, cache_dir=os.path.join(self.where.cache, "plugins"), report=self.journal.report,
+                limits=self.limits, extra=self._chosen,
             )  # fmt: skip
-            self._extensions = Extensions(plugins, self._report)
+            self._extensions = Extensions(plugins, self.journal.report)
         return self._extensions
-
-    def _report(self, plugin: str, sentence: str) -> None:
-        self._write("plugin", "", f"{plugin}: {sentence}")
 
     @property
     def counter(self) -> TokenCounter:
@@ -153,19 +151,16 @@ class Runtime:
         """
         opened = self._open()
         decision = opened.decide(event)
-        if event.subagent:
+        if decision.code == "subagent":
             return Loaded(decision, Injection())
         name = fastlane.session_name(event.host, event.session_id, event.session_key)
-        epoch = self._epoch(name, decision) if event.source is Source.RESUME else Epoch()
+        epoch = self.journal.epoch(name, decision) if event.source is Source.RESUME else Epoch()
         switched = _switched(epoch, decision)
-        loaded = self._start(opened, decision, event, caps, switched=switched)
-        if epoch.begun and not switched and loaded.injection.digest not in epoch.sent:
-            # The context already holds other text of ours: the new one must fit beside it.
-            loaded = self._start(opened, decision, event, caps, spent=epoch.spent)
-        self._record(opened, name, loaded, self.ledger_entry(event, loaded))
-        if not self._pruned:
-            self._pruned = True
-            ledger.prune(self.root)
+        if epoch.begun and not switched:
+            loaded = self._resume(opened, decision, event, caps, epoch)
+        else:
+            loaded = self._start(opened, decision, event, caps, switched=switched)
+        self.journal.record(name, loaded, opened.workspace.problems, self.ledger_entry(event, loaded))
         return loaded
 
     def message_received(self, event: HostEvent, *, caps: Sequence[Bound] = ()) -> Loaded:
@@ -173,23 +168,27 @@ class Runtime:
         and 6). A session that we have not seen start, or that moved to another scope, starts here."""
         opened = self._open()
         decision = opened.decide(event)
-        if event.subagent:
+        if decision.code == "subagent":
             return Loaded(decision, Injection())
         name = fastlane.session_name(event.host, event.session_id, event.session_key)
-        epoch = self._epoch(name, decision)
+        epoch = self.journal.epoch(name, decision)
         if not epoch.begun or _switched(epoch, decision) or epoch.scope != _scope_text(decision.scope):
             switched = _switched(epoch, decision)
             started = self._start(opened, decision, event, caps, switched=switched, message=event.message)
-            self._record(opened, name, started, self.ledger_entry(event, started, source=ledger.SWITCH))
-            return started
+            entry = self.ledger_entry(event, started, source=ledger.SWITCH)
+            if self.journal.record(name, started, opened.workspace.problems, entry):
+                return started
+            # Without a record every message would start anew, and no budget would hold.
+            return replace(started, injection=Injection())
         loaded = self._message(decision, event, caps, epoch)
-        if loaded.injection.text or loaded.done:
+        stamp = self.settings_stamp(event)
+        if loaded.injection.text or (loaded.done and epoch.inputs != stamp):
             injection = loaded.injection
             entry = ledger.message_entry(
-                digest=injection.digest, tokens=injection.tokens, files=injection.files, tripped=loaded.tripped,
-                done=loaded.done, inputs=self.settings_stamp(event),
+                budget=loaded.budget_tokens, digest=injection.digest, tokens=injection.tokens, files=injection.files,
+                tripped=loaded.tripped, done=loaded.done, inputs=stamp,
             )  # fmt: skip
-            self._record(opened, name, loaded, entry)
+            self.journal.record(name, loaded, opened.workspace.problems, entry)
         return loaded
 
     def tool_call(self, event: HostEvent, name: str, arguments: Mapping[str, Any], directory: str = "") -> Verdict:
@@ -220,14 +219,9 @@ class Runtime:
         self._note(event, ledger.end_entry())
 
     def _note(self, event: HostEvent, entry: Mapping[str, object]) -> None:
-        decision = self.decide(event)
-        if event.subagent:
-            return
-        try:
+        if not event.subagent:
             name = fastlane.session_name(event.host, event.session_id, event.session_key)
-            ledger.append(self.root, name, entry)
-        except ApmError as error:
-            self._log("ledger-unwritable", decision, str(error))
+            self.journal.note(name, self.decide(event), entry)
 
     def explain(self, event: HostEvent, *, caps: Sequence[Bound] = ()) -> tuple[Loaded, Loaded | None]:
         """What a session start, and then the event's message if it has one, would do in a fresh epoch; nothing is
@@ -260,14 +254,6 @@ class Runtime:
         """What names the settings and the session key that a decision about `event` rests on."""
         return fastlane.settings_stamp(self._env, self.root, event.session_key)
 
-    def _epoch(self, name: str, decision: ScopeDecision) -> Epoch:
-        """The session's epoch so far; one that has not begun where there is none or it cannot be read."""
-        try:
-            return ledger.read_epoch(self.root, name)
-        except ApmError as error:
-            self._log("ledger-unreadable", decision, str(error))
-            return Epoch()
-
     def _start(
         self, opened: Opened, decision: ScopeDecision, event: HostEvent, caps: Sequence[Bound], *, spent: int = 0,
         switched: bool = False, message: str = "",
@@ -294,11 +280,27 @@ class Runtime:
             self._starts.put(key, stamps, loaded)
         return loaded
 
+    def _resume(
+        self, opened: Opened, decision: ScopeDecision, event: HostEvent, caps: Sequence[Bound], epoch: Epoch
+    ) -> Loaded:
+        """What a context that holds text of ours already begins with: the same memory again, which costs nothing, else
+        what fits beside it. Notices were told, and nothing new follows a tripped breaker."""
+        for spent in (0, *accumulate(epoch.sent.values())):
+            # The text that was sent may be one that was cut to what was left then.
+            loaded = self._start(opened, decision, event, caps, spent=spent)
+            if loaded.injection.digest in epoch.sent and loaded.injection.files:
+                return loaded
+        if epoch.tripped or loaded.injection.digest in epoch.sent:
+            return replace(loaded, injection=Injection())
+        return loaded
+
     def _with_message(
         self, decision: ScopeDecision, event: HostEvent, caps: Sequence[Bound], started: Loaded, base: Contribution,
         others: Sequence[tuple[str, Contribution]],
     ) -> Loaded:  # fmt: skip
         """A start and its first message in one injection; where both do not fit, the start alone."""
+        if base.tripped:
+            return started
         text = started.injection.text
         left = tuple(Bound(cap.unit, cap.measure, cap.limit - cap.measure(text)) for cap in caps)
         more, added = self._route(
@@ -353,20 +355,6 @@ class Runtime:
             return texts.REFUSED_WARNING.format(path=refused.path, reason=refused.reason)
         return texts.ESTIMATE_WARNING.format(warning=self._estimated) if self._estimated else ""
 
-    def _record(self, opened: Opened, name: str, loaded: Loaded, entry: Mapping[str, object]) -> None:
-        decision = loaded.decision
-        if decision.scope is None:
-            self._log(decision.code, decision, f"{decision.detail}. {decision.remedy}".strip())
-        for step in loaded.steps:
-            if step.verdict == "refused" and step.path:
-                self._log("file-refused", decision, f"{step.path}: {step.reason}")
-        for problem in opened.workspace.problems:
-            self._log(problem.code, decision, str(problem))
-        try:
-            ledger.append(self.root, name, entry)
-        except ApmError as error:
-            self._log("ledger-unwritable", decision, str(error))
-
     def ledger_entry(self, event: HostEvent, loaded: Loaded, *, source: str = "") -> dict[str, object]:
         """The ledger's line for a session start: the fast lane appends the same bytes."""
         return ledger.start_entry(
@@ -382,13 +370,6 @@ class Runtime:
     def zone(self) -> tzinfo | None:
         """The workspace's time zone; None means the machine's."""
         return zone_of(self.workspace.settings.timezone)
-
-    def _log(self, code: str, decision: ScopeDecision, text: str) -> None:
-        self._write(code, _scope_text(decision.scope), text)
-
-    def _write(self, code: str, scope: str, text: str) -> None:
-        when = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds")
-        write_log(self.root, {"when": when, "code": code, "scope": scope, "text": text})
 
 
 def _scope_text(scope: Scope | None) -> str:

@@ -19,6 +19,8 @@ from apm_hooks.records import LIMITS
 
 TRUST_FILE = "trust.json"
 GROUPS_PIN = "groups"
+CLOSED_PIN = "closed"
+"""The accepted patterns that take memory away, not as a digest: a pull that drops one must not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,13 @@ class Trust:
         """Names of the privacy settings that differ from what was accepted, sorted."""
         if not self.pins:
             return ()
-        return tuple(sorted(name for name, digest in digests.items() if self.pins.get(name) != digest))
+        differs = (name for name, digest in digests.items() if self.pins.get(name) != digest)
+        return tuple(sorted(name for name in differs if name != CLOSED_PIN))
+
+    @property
+    def closed(self) -> tuple[str, ...]:
+        """The accepted patterns of session keys that get no memory."""
+        return tuple(pattern for pattern in self.pins.get(CLOSED_PIN, "").split("\n") if pattern)
 
 
 def digest_of(value: object) -> str:

@@ -19,7 +19,7 @@ from apm_hooks.places import SETTINGS_FILE, Places
 from apm_hooks.records import LIMITS
 from apm_hooks.scope import ScopeSettings
 from apm_hooks.settings import PRIVACY_KEYS, Settings, load_settings
-from apm_hooks.trust import GROUPS_PIN, TRUST_FILE, digest_of, read_trust
+from apm_hooks.trust import CLOSED_PIN, GROUPS_PIN, TRUST_FILE, digest_of, read_trust
 
 GROUP_MAP = "memory/groups/group_names.json"
 
@@ -68,7 +68,8 @@ def open_workspace(root: str, where: Places, env: Mapping[str, str]) -> Workspac
     changed = trust.changed(privacy_digests(settings, declared))
     groups = GroupMap.empty() if GROUPS_PIN in changed else declared
     return Workspace(
-        root=root, settings=settings, privacy=_effective(settings, changed), groups=groups, declared=declared,
+        root=root, settings=settings, privacy=_effective(settings, changed, trust.closed), groups=groups,
+        declared=declared,
         changed=changed, problems=problems,
         inputs=(
             os.path.join(root, SETTINGS_FILE), os.path.join(root, GROUP_MAP),
@@ -108,18 +109,25 @@ def privacy_digests(settings: Settings, groups: GroupMap) -> dict[str, str]:
     """
     digests = {key: digest_of(settings.declared.get(key)) for key in PRIVACY_KEYS}
     entries = [*groups.entries, *(entry for entry, _ in groups.refused)]
+    rules = settings.declared.get("scopes") or {}
+    digests[CLOSED_PIN] = "\n".join(sorted(pattern for pattern, target in rules.items() if target == "none"))
     digests[GROUPS_PIN] = digest_of(sorted((entry.key, entry.name, entry.channel) for entry in entries))
     return digests
 
 
-def _effective(settings: Settings, changed: tuple[str, ...]) -> ScopeSettings:
+def _effective(settings: Settings, changed: tuple[str, ...], closed: tuple[str, ...]) -> ScopeSettings:
     stale = {key for key in changed if not settings.from_environment(key)}
     return ScopeSettings(
         owner_peers=() if "owner_peers" in stale else settings.owner_peers,
-        # What takes memory away may count at once.
-        scopes=tuple(rule for rule in settings.scopes if "scopes" not in stale or rule[1] == "none"),
+        scopes=settings.scopes if "scopes" not in stale else _closing(settings, closed),
         # A switch that differs from the accepted one is on in one of the two: on is the strict side here …
         require_session="require_session" in stale or settings.require_session,
         # … and off is there.
         matrix_match_without_server="matrix_match_without_server" not in stale and settings.matrix_match_without_server,
     )
+
+
+def _closing(settings: Settings, closed: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Rules that take memory away: those of now may count at once, and the accepted ones count on."""
+    now = {pattern for pattern, target in settings.scopes if target == "none"}
+    return tuple((pattern, "none") for pattern in sorted(now.union(closed)))

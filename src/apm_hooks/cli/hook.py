@@ -108,7 +108,7 @@ def _answer(payload: Mapping[str, Any], options: Mapping[str, str], env: Mapping
     loaded = runtime.session_start(event, caps=claude_code.CAPS)
     printed = _encode(claude_code.answer_of(name, loaded))
     lasting = runtime.extensions.lasting and not loaded.warning and not runtime.workspace.problems
-    if loaded.decision.scope is not None and lasting:
+    if loaded.decision.scope is not None and loaded.injection.text and lasting:
         _keep(runtime, event, loaded, printed, env, now)
     return printed
 

@@ -66,7 +66,7 @@ def load_message(loading: Loading, message: str, loaded: Sequence[tuple[str, str
         file = loading.read("layer 2", path)
         if file is not None:
             layer = layer_of(match.route.priority, sub_file=False)
-            return loading.add("layer 2", layer, path, file, more_to_come=True) or spend(loading)
+            return loading.add("layer 2", layer, path, file, more_to_come=True, alone=True) or spend(loading)
     if not any(step.verdict == "matched" for step in loading.steps):
         loading.note("layer 2", "", "nothing", texts.NO_ROUTE)
     return False

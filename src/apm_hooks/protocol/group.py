@@ -36,7 +36,7 @@ def load_start(loading: Loading, scope: Scope, mapped_id: str) -> None:
             loading.say("1 index", texts.FIRST_JOIN.format(path=scope.index_path))
         return
     loading.take_budget(parse_index(found.text, scope))
-    if not loading.add("1 index", INDEX, scope.index_path, found, more_to_come=True):
+    if not loading.add("1 index", INDEX, scope.index_path, found, more_to_come=True, alone=True):
         spend(loading)
 
 
@@ -66,7 +66,8 @@ def load_message(
         path, layer, file = _open(loading, scope, match.route.path, layer, seen)
         if file is None:
             continue
-        if loading.add("3 load", layer, path, file, more_to_come=True):
+        alone = layer == SUB_FILE or not candidates(file.text, scope.directory, index.routes)
+        if loading.add("3 load", layer, path, file, more_to_come=True, alone=alone):
             if layer != SUB_FILE:
                 _load_sub_file(loading, scope, message, file, index, layers, match_intent)
             return True

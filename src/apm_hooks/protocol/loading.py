@@ -57,12 +57,13 @@ class Loading:
         return found
 
     def add(
-        self, step: str, layer: str, path: str, found: MemoryText, *, more_to_come: bool, share: Sequence[int] = (),
-        trips: bool = True,
+        self, step: str, layer: str, path: str, found: MemoryText, *, more_to_come: bool, alone: bool = False,
+        share: Sequence[int] = (), trips: bool = True,
     ) -> bool:  # fmt: skip
         """Take the file into the injection, whole or cut; False where not even a marker of it fits.
 
-        Where more may follow it gets 70 % of what is left. `share` are limits as `shares` gives them: the text up to
+        Where more may follow in the epoch it gets 70 % of what is left, and as much of a host's cap, which is for each
+        answer anew, unless it stands `alone` in this answer. `share` are limits as `shares` gives them: the text up to
         and including this file keeps within them too. A file that the token budget itself cannot take trips the
         breaker, if it `trips`; one that only a share or the host's cap cannot take does not (protocol, section 7).
         """
@@ -72,10 +73,10 @@ class Loading:
             return self._render([*self.fragments, Fragment(layer, content, path, found.digest)])
 
         before = self.spent()
-        cut = cut_to_fit(text, self._bounds(more_to_come, share), wrap=wrap, path=path, count=self.counter)
+        cut = cut_to_fit(text, self._bounds(more_to_come, alone, share), wrap=wrap, path=path, count=self.counter)
         if cut is None and layer == INDEX:
             # The share is for P-files; without its index a scope has no memory at all.
-            cut = cut_to_fit(text, self._bounds(False, share), wrap=wrap, path=path, count=self.counter)
+            cut = cut_to_fit(text, self._bounds(False, True, share), wrap=wrap, path=path, count=self.counter)
         if cut is None:
             free = self._budget_bound(reserved=True)
             if trips and cut_to_fit(text, [free], wrap=wrap, path=path, count=self.counter) is None:
@@ -151,13 +152,14 @@ class Loading:
     def _outer(self) -> list[Bound]:
         return [self._budget_bound(reserved=False), *self.caps]
 
-    def _bounds(self, more_to_come: bool, share: Sequence[int]) -> list[Bound]:
+    def _bounds(self, more_to_come: bool, alone: bool, share: Sequence[int]) -> list[Bound]:
         """The budget and the host's caps as bounds on the whole text, with what this file may take of each."""
         text = self._render(self.fragments)
         bounds = []
         for place, bound in enumerate((self._budget_bound(reserved=True), *self.caps)):
             used = bound.measure(text) if text else 0
-            room = allowance(max(bound.limit - used, 0), self.limits.p_file_share, more_to_come)
+            follows = more_to_come and not (alone and place)
+            room = allowance(max(bound.limit - used, 0), self.limits.p_file_share, follows)
             limit = min(used + room, bound.limit, *share[place : place + 1])
             bounds.append(Bound(bound.unit, bound.measure, limit))
         return bounds

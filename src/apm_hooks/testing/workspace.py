@@ -90,11 +90,11 @@ class _Alone(Runtime):
             found = self.workspace.settings
             chosen = PluginSettings(found.plugins_disabled, found.plugins_allow, found.plugins_block,
                                     found.plugins_strict)  # fmt: skip
-            plugins = Plugins((), chosen, report=self._report, limits=self.limits)
+            plugins = Plugins((), chosen, report=self.journal.report, limits=self.limits)
             for name, plugin in self._chosen.items():
                 plugins.add(plugin, name)
             plugins.require_sound()
-            self._extensions = Extensions(plugins, self._report)
+            self._extensions = Extensions(plugins, self.journal.report)
         return self._extensions
 
 
