@@ -225,8 +225,11 @@ def plugins_want(hook: str, env: "Mapping[str, str]") -> bool:
 
 
 def _followed(path: str) -> list[int]:
-    status = os.stat(path) if os.path.exists(path) else None
-    return [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns] if status else []
+    try:
+        status = os.stat(path)
+    except OSError:
+        return []
+    return [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
 
 
 def trusted_roots(env: "Mapping[str, str]") -> list[str] | None:
