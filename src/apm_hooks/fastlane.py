@@ -1,11 +1,10 @@
 """The fast lane: answers that can be proved without loading the rest of the library.
 
 Hosts start a process on every event. This file uses only what a bare interpreter has at hand, imports nothing of
-ours, and answers two things: a tool call that cannot concern memory (no opinion), and a session start whose inputs
-still carry the stamps under which the full path rendered its answer (the same bytes). Anything else, any doubt, is
-`None`: the caller hands over to the full path in the same process.
-
-The full path uses the functions here to name and stamp what it stores, so that the two cannot drift apart.
+ours, and answers three things: a tool call that cannot concern memory (no opinion), a session start whose inputs still
+carry the stamps under which the full path rendered its answer (the same bytes), a message where loading is done
+(nothing). Anything else, any doubt, is `None`: the caller hands over to the full path in the same process, which names
+and stamps what it stores by the functions here, so that the two cannot drift apart.
 """
 
 import os
@@ -162,8 +161,7 @@ def read_private(path: str, limit: int) -> str | None:
         status = os.fstat(descriptor)
         if status.st_mode & 0o170022 != 0o100000 or status.st_uid not in (os.geteuid(), 0) or status.st_size > limit:
             return None
-        data = os.read(descriptor, limit + 1)
-        return data.decode() if len(data) == status.st_size else None
+        return data.decode() if len(data := os.read(descriptor, limit + 1)) == status.st_size else None
     except (OSError, ValueError):
         return None
     finally:
