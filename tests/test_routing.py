@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -442,20 +443,26 @@ def test_no_answer_depends_on_the_order_of_hashes() -> None:
         "ﷺ" * 20_000,
     ],
 )
-def test_time_stays_bounded_for_any_message(message: str) -> None:
+def test_no_message_costs_many_times_a_short_one(message: str) -> None:
     rows = [
         Route((f"deployment {n}", f"数据库迁移{n}", f"결제오류 {n}", f"rollback{n}"), f"f{n}.md", 1) for n in range(200)
     ]
-    start = time.process_time()
-    route_message(message, rows)
-    assert time.process_time() - start < 2
+    short = min(cost(lambda: route_message("rollback7, please", rows)) for _ in range(3))
+    assert min(cost(lambda: route_message(message, rows)) for _ in range(3)) < 30 * short
 
 
 def test_a_very_long_scenario_is_cut() -> None:
-    rows = [Route(("lemon " * 50_000,) * 100, "a.md", 1), DEPLOY]
-    start = time.process_time()
-    assert routed("rollback", tuple(rows)) == "deploy.md"
-    assert time.process_time() - start < 2
+    long = (Route(("lemon " * 50_000,) * 100, "a.md", 1), DEPLOY)
+    assert routed("rollback", long) == "deploy.md"
+    least = min(cost(lambda: routed("rollback", (Route(("lemon " * 500,) * 100, "a.md", 1), DEPLOY))) for _ in range(3))
+    assert min(cost(lambda: routed("rollback", long)) for _ in range(3)) < 40 * least
+
+
+def cost(work: Callable[[], object]) -> float:
+    """CPU time in seconds."""
+    begin = time.process_time()
+    work()
+    return time.process_time() - begin
 
 
 @functools.cache
