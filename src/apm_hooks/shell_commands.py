@@ -1,0 +1,91 @@
+"""What each known program does with its words, and what is said of one that is not known."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from apm_hooks.shell_archives import ARCHIVES
+from apm_hooks.shell_builtins import BUILTINS
+from apm_hooks.shell_call import Call, Handler
+from apm_hooks.shell_code import CODE
+from apm_hooks.shell_files import FILES
+from apm_hooks.shell_filters import FILTERS
+from apm_hooks.shell_generic import decodes, generic
+from apm_hooks.shell_git import GIT
+from apm_hooks.shell_network import NETWORK
+from apm_hooks.shell_own import OWN, own
+from apm_hooks.shell_prints import decoded
+from apm_hooks.shell_records import Reason, UseKind, words
+from apm_hooks.shell_search import SEARCHES
+from apm_hooks.shell_state import Outcome, same
+from apm_hooks.shell_values import UNKNOWN_OUTPUT, Output
+from apm_hooks.shell_wrappers import WRAPPERS
+
+PROGRAMS: dict[str, Handler] = {
+    **ARCHIVES, **CODE, **FILES, **FILTERS, **GIT, **NETWORK, **SEARCHES, **WRAPPERS, **BUILTINS,
+}  # fmt: skip
+
+"""Programs with a function of their own; those of `shell_specs` have a line there."""
+
+_USUAL = re.compile(r"/(?:usr/(?:local/)?)?s?bin/|/opt/homebrew/bin/")
+# They run what a project's own files say.
+_TASKS = frozenset(
+    words(
+        "make gmake cmake ninja just task npm npx yarn pnpm pnpx cargo go pytest tox nox uv uvx poetry pip "
+        "pip3 pipx pdm hatch gradle gradlew mvn mvnw ant bazel dotnet bundle rake rails composer mix rebar3 "
+        "stack cabal docker docker-compose podman kubectl helm terraform ansible ansible-playbook vagrant "
+        "pre-commit ruff black mypy pyright eslint prettier tsc jest vitest webpack vite next ng swift "
+        "xcodebuild claude codex gemini qwen copilot opencode tmux screen at batch crontab systemctl service "
+        "launchctl parallel entr nodemon direnv nix nix-shell conda mamba pyenv rbenv nvm asdf mise"
+    )
+)
+
+
+def run_program(call: Call) -> Outcome:
+    """Notes what the call's first word, a builtin or program, does with the others."""
+    program = call.words[0]
+    text = program.literal
+    if text is None:
+        call.unknown(program, Reason.PROGRAM)
+        if program.gap is None:
+            call.doubt(Reason.PROGRAM)
+        return _unknown(call)
+    name = text
+    if "/" in text:
+        name = text.rpartition("/")[2]
+        if name != OWN and not _USUAL.fullmatch(text[: len(text) - len(name)]):
+            call.use(UseKind.EXECUTE, program)
+            call.doubt(Reason.SCRIPT)
+        if name in BUILTINS and name not in {"echo", "printf", "test", "[", "pwd", "true", "false"}:
+            name = ""
+    call = replace(call, name=name)
+    if name == OWN:
+        own(call, call.args)
+        return same(call.state, UNKNOWN_OUTPUT)
+    if name in {"base64", "gbase64"} and _decodes(call):
+        return same(call.state, decoded(call))
+    handler = PROGRAMS.get(name) or PROGRAMS.get(re.sub(r"^(python3?|pip3?|perl|ruby|php|lua)[\d.]+$", r"\1", name))
+    if handler is None:
+        output = generic(call)
+        return same(call.state, output) if output is not None else _unknown(call)
+    if PROGRAMS.get(name) is None:
+        call = replace(call, name=re.sub(r"[\d.]+$", "", name))
+    result = handler(call)
+    if isinstance(result, Outcome):
+        return result
+    return same(call.state, UNKNOWN_OUTPUT if result is None else result)
+
+
+def _decodes(call: Call) -> bool:
+    """`base64 -d` of what is piped into it."""
+    return [value.literal for value in call.args] in (["-d"], ["-D"], ["--decode"], ["-di"])
+
+
+def _unknown(call: Call) -> Outcome:
+    text = call.words[0].literal
+    if text is not None and "/" not in text:
+        call.doubt(Reason.SCRIPT if text in _TASKS else Reason.PROGRAM)
+    for value in call.args:
+        call.possible(value)
+    return same(call.state, Output(encoded=decodes(call)))
