@@ -14,7 +14,9 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -36,12 +38,14 @@ class Program:
     """The host: what starts it, and how its version differs from others.
 
     `tellings_on_resume`: how often it shows a model what a resumed session was told already. `cleared`: what it
-    shows at the terminal once a session is cleared.
+    shows at the terminal once a session is cleared. `compacts_when_refused`: it compacts, and goes on, when the service
+    says that the prompt is too long.
     """
 
     command: tuple[str, ...]
     tellings_on_resume: int
     cleared: str
+    compacts_when_refused: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,7 @@ class HostFailedError(AssertionError):
 def find_program() -> Program:
     """The Claude Code to drive; raises `HostFailedError` with the remedy if it is not there."""
     if chosen := os.environ.get("APM_TEST_CLAUDE"):
-        return Program((chosen,), 1, "? for shortcuts")
+        return Program((chosen,), 1, "? for shortcuts", compacts_when_refused=True)
     done = subprocess.run(
         [sys.executable, str(INSTALLER), "--check", "claude-code"],
         capture_output=True,
@@ -88,7 +92,16 @@ def find_program() -> Program:
     if done.returncode:
         raise HostFailedError(done.stderr.strip())
     node = subprocess.run(["node", "-p", "process.execPath"], capture_output=True, text=True, check=True)
-    return Program((node.stdout.strip(), done.stdout.strip()), 2, "(no content)")
+    return Program((node.stdout.strip(), done.stdout.strip()), 2, "(no content)", compacts_when_refused=False)
+
+
+def wait_for(true: Callable[[], bool], what: str) -> None:
+    """Wait for what a host does on disk, or asks of its model; raises `HostFailedError` after the bound of a turn."""
+    end = time.monotonic() + TURN_SECONDS
+    while not true():
+        if time.monotonic() > end:
+            raise HostFailedError(f"waited {TURN_SECONDS} s for {what}")
+        time.sleep(0.02)
 
 
 def kill_group(process: subprocess.Popen[Any]) -> None:
@@ -189,6 +202,24 @@ class Claude:
         arguments += ["--fork-session"] if fork else []
         done = self.run(self._command([*arguments, prompt]), cwd=cwd, env=env)
         return _turn(done.stdout.splitlines(), done.stderr, done.returncode)
+
+    @contextmanager
+    def begun(self, prompt: str, *, env: Mapping[str, str] | None = None) -> Iterator[subprocess.Popen[bytes]]:
+        """One process with one prompt, running: to be ended by the caller, and at the block's end at the latest. What
+        it prints is let go."""
+        with subprocess.Popen(
+            self._command([prompt]),
+            cwd=self.project,
+            env=self.environment(env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        ) as process:
+            try:
+                yield process
+            finally:
+                kill_group(process)
 
     def converse(
         self, prompts: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None

