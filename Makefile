@@ -10,7 +10,8 @@ demo: $(READY)
 	$(BIN)/python demo/demo.py
 
 test: $(READY)
-	$(BIN)/python tools/ring.py --name test --minutes 12 -- \
+	$(BIN)/python tools/ring.py --name test --minutes 25 -- \
+		"$(BIN)/python tools/install_tools.py --lenient" \
 		"$(BIN)/ruff check ." \
 		"$(BIN)/ruff format --check ." \
 		"$(BIN)/mypy" \
@@ -32,6 +33,9 @@ bench: $(READY)
 	$(BIN)/python benchmarks/loader.py
 	$(BIN)/python benchmarks/routing.py
 	$(BIN)/python benchmarks/tokens.py
+	$(BIN)/python benchmarks/flush.py
+	$(BIN)/python benchmarks/audit.py
+	$(BIN)/python benchmarks/shell.py
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -28,8 +28,9 @@ ENTRY = {"type": "command", "command": LINE, "timeout": 10}
 INSTALLED: dict[str, Any] = {
     "SessionStart": [{"matcher": "startup|resume|clear|compact|fork", "hooks": [ENTRY]}],
     "SubagentStart": [{"hooks": [ENTRY]}],
-    "UserPromptSubmit": [{"hooks": [ENTRY]}],
-}
+    **{event: [{"hooks": [ENTRY]}] for event in ("UserPromptSubmit", "PreCompact", "PostCompact", "Stop",
+                                                 "StopFailure", "SessionEnd")},
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -149,7 +150,7 @@ def test_is_ours(command: str | None, ours: bool) -> None:
 
 HOOKS = st.lists(st.fixed_dictionaries({"type": st.just("command"), "command": KEYS}), min_size=1, max_size=2)
 GROUPS = st.lists(st.fixed_dictionaries({"hooks": HOOKS}, optional={"matcher": KEYS}), min_size=1, max_size=2)
-EVENT_NAMES = st.sampled_from(["SessionStart", "SubagentStart", "Stop", "PreToolUse"])
+EVENT_NAMES = st.sampled_from(["SessionStart", "SubagentStart", "Stop", "PreToolUse", "Notification"])
 SETTINGS = st.fixed_dictionaries(
     {}, optional={"model": VALUES, "hooks": st.dictionaries(EVENT_NAMES, GROUPS, min_size=1), "env": VALUES}
 )
@@ -186,17 +187,22 @@ def test_an_upgrade_replaces_and_never_doubles(text: str) -> None:
             {**INSTALLED, "SessionStart": [{"hooks": [THEIRS]}, *INSTALLED["SessionStart"]]},
         ),
         (
-            {**INSTALLED, "Stop": [{"hooks": [ENTRY]}], "PreCompact": [{"hooks": [THEIRS, ENTRY]}]},
-            {**INSTALLED, "PreCompact": [{"hooks": [THEIRS]}]},
+            {**INSTALLED, "Notification": [{"hooks": [ENTRY]}], "PostToolUse": [{"hooks": [THEIRS, ENTRY]}]},
+            {**INSTALLED, "PostToolUse": [{"hooks": [THEIRS]}]},
+        ),
+        (
+            {"Stop": [{"hooks": [THEIRS]}], "PreCompact": [{"matcher": "auto", "hooks": [THEIRS, ENTRY]}]},
+            {**INSTALLED, "Stop": [{"hooks": [THEIRS]}, *INSTALLED["Stop"]],
+             "PreCompact": [{"matcher": "auto", "hooks": [THEIRS]}, *INSTALLED["PreCompact"]]},
         ),
         (
             {"SubagentStart": [{"matcher": "*", "hooks": [THEIRS, {**ENTRY, "command": OLD_LINE, "timeout": 3}]}]},
             {**INSTALLED, "SubagentStart": [{"matcher": "*", "hooks": [THEIRS, ENTRY]}]},
         ),
         (
-            {"SessionStart": ["odd", {"hooks": "odd"}, {"matcher": 1}], "Stop": "odd"},
+            {"SessionStart": ["odd", {"hooks": "odd"}, {"matcher": 1}], "Notification": "odd"},
             {**INSTALLED, "SessionStart": ["odd", {"hooks": "odd"}, {"matcher": 1}, *INSTALLED["SessionStart"]],
-             "Stop": "odd"},
+             "Notification": "odd"},
         ),
     ],
 )  # fmt: skip
@@ -213,6 +219,7 @@ def test_what_was_there_becomes_exactly_one_entry_each(hooks: Any, expected: Any
     [
         ('{"hooks": [\n]}', 1, "hooks must be an object"),
         ('{\n"hooks": {"SessionStart": {}}}', 2, "hooks.SessionStart must be a list"),
+        ('{"hooks": {\n"Stop": "odd"}}', 2, "hooks.Stop must be a list"),
         ('{"hooks": {},\n"hooks": {}}', 2, "hooks stands twice"),
         ('{"a": 1,\n}', 2, "not valid JSON"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import shlex
 import subprocess
@@ -13,6 +14,7 @@ from urllib.parse import unquote
 import pytest
 
 from apm_hooks.cli import parser
+from apm_hooks.hosts.claude_code_hooks import EVENTS, with_hooks
 from apm_hooks.settings import PRIVACY_KEYS, Settings
 
 ROOT = Path(__file__).parents[1]
@@ -73,6 +75,17 @@ def test_every_variable_that_the_source_names_is_documented() -> None:
     for path in (ROOT / "src").rglob("*.py"):
         named |= set(re.findall(r"\b(?:APM|XDG)_[A-Z][A-Z_]+[A-Z]\b", path.read_text(encoding="utf-8")))
     assert named == set(re.findall(r"\b(?:APM|XDG)_[A-Z][A-Z_]+[A-Z]\b", text_of("docs/settings.md")))
+
+
+def test_the_events_that_are_installed_stand_in_the_hosts_page() -> None:
+    table = text_of("docs/hosts/claude-code.md").partition("\n| event | matcher | why |\n")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| `(\w+)` \| (?:none|`(\S+)`) \|", table, re.MULTILINE)
+    assert [(event, matcher.replace("\\|", "|") or None) for event, matcher in rows] == list(EVENTS)
+
+
+def test_what_is_to_be_copied_by_hand_is_what_the_installer_writes() -> None:
+    (shown,) = re.findall(r"^```json\n(.*?)^```$", text_of("hooks/claude-code/README.md"), re.MULTILINE | re.DOTALL)
+    assert json.loads(shown) == json.loads(with_hooks("", "THE LINE"))
 
 
 def anchors(page: Path) -> set[str]:

@@ -108,12 +108,15 @@ def test_the_plugins_of_the_page_do_what_it_says(
     verdict = made.tool_call("Bash", {"command": "git push --force"})
     assert (verdict.deny, verdict.reason) == (True, "Pushes are a person's to make: ask for one.")
     assert not made.tool_call("Bash", {"command": "ls"}).deny
-    answers = made.flush("remem", text="the release is out")
+    answers = made.flush("remem", text="the release is out").answers
+    made.turn_ended()
     assert [answer.directive for answer in answers] == ["Write the release's date into attention.md."]
-    assert [answer.pending for answer in made.flush("pre-compaction")] == [
+    assert [answer.pending for answer in made.flush("pre-compaction").answers] == [
         ("check that the open question was answered",)
     ]
-    assert [answer.report for answer in made.flush("idle")] == ["DM: quiet"]
+    made.turn_ended()
+    made.message("one more thing")
+    assert [answer.report for answer in made.flush("idle").answers] == ["DM: quiet"]
     assert made.log() == ()
 
 
@@ -143,7 +146,7 @@ def test_every_call_that_is_explained_has_the_arguments_that_are_shown() -> None
     assert {"session_start", "message_received", "tool_call", "flush", "turn_ended", "session_end"} <= set(shown)
     for name, arguments in shown.items():
         real = inspect.signature(getattr(Runtime, name)).parameters
-        for argument in arguments.split(", "):
+        for argument in filter(None, arguments.split(", ")):
             argument_name, _, default = argument.partition("=")
             assert argument_name in real, name
             assert not default or eval(default) == real[argument_name].default  # noqa: S307 - our own documentation

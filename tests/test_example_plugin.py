@@ -279,12 +279,17 @@ def test_it_can_be_uninstalled_and_installed_between_two_sessions(
 def test_every_flush_is_in_the_trail(workspace: TemporaryWorkspace, python: Path, tmp_path: Path) -> None:
     script = (
         "import os, sys; from apm_hooks import HostEvent, Runtime; runtime = Runtime(sys.argv[1], os.environ)\n"
+        f"event = HostEvent('test', 's1', session_key={KEY!r})\n"
         "for trigger in ('remem', 'pre-compaction', 'idle'):\n"
-        f"    runtime.flush(HostEvent('test', 's1', session_key={KEY!r}), trigger)\n"
+        "    runtime.message_received(event)\n"
+        "    runtime.flush(event, trigger)\n"
+        "    runtime.turn_ended(event)\n"
     )
     trail = tmp_path / "trail"
     run(workspace, [python, "-c", script, workspace.root], PAGER_FLUSH_TRAIL=str(trail))
-    assert [line.split()[0] for line in trail.read_text().splitlines()] == ["remem", "pre-compaction", "idle"]
+    assert [line.rpartition(" ")[0] for line in trail.read_text().splitlines()] == [
+        "remem issued", "remem unwritten", "pre-compaction issued", "pre-compaction unwritten", "idle unwritten",
+    ]  # fmt: skip
 
 
 def test_the_template_passes_its_own_tests(tmp_path: Path) -> None:

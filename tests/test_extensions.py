@@ -261,11 +261,31 @@ def test_a_flush_asks_the_hook_of_its_trigger(made: Bench) -> None:
         b=plugin(remem_flush=answering("b", 1), idle_flush=answering("b", 0)),
         c=plugin(remem_flush=answering("c", 0), precompact_remem=answering("c", 0)),
     )
-    assert [answer.report for answer in run.flush(event(), "remem")] == ["c remem", "b remem"]
-    assert [answer.report for answer in run.flush(event(), "pre-compaction")] == ["c pre-compaction"]
-    assert [answer.report for answer in run.flush(event(), "idle")] == ["b idle"]
+    assert [answer.report for answer in run.flush(event(), "remem").answers] == ["c remem", "b remem"]
+    run.turn_ended(event())
+    assert [answer.report for answer in run.flush(event(), "pre-compaction").answers] == ["c pre-compaction"]
+    run.turn_ended(event())
+    run.message_received(event(message="one more thing"))
+    assert [answer.report for answer in run.flush(event(), "idle").answers] == ["b idle"]
     with pytest.raises(UsageError, match="no trigger"):
         run.flush(event(), "now")
+
+
+@pytest.mark.parametrize(("trigger", "tell"), [("remem", True), ("pre-compaction", False), ("idle", True)])
+def test_what_a_plugin_wants_said_where_nobody_can_be_told_waits_for_the_next_session(
+    made: Bench, trigger: str, tell: bool
+) -> None:
+    def answering(event: object) -> FlushAnswer:
+        return FlushAnswer(directive="look at the release", pending=("ask Mia",))
+
+    hooks = {"remem": "remem_flush", "pre-compaction": "precompact_remem", "idle": "idle_flush"}
+    run = runtime(made, a=plugin(**{hooks[trigger]: answering}))
+    run.message_received(event(message="hello"))
+    report = run.flush(event(), trigger, tell=tell)
+    assert ("look at the release" in report.directive.text) == (trigger == "remem")
+    later = runtime(made).session_start(event(session_id="s2")).injection.text
+    assert "ask Mia" in later
+    assert ("look at the release" in later) == (trigger != "remem")
 
 
 def test_a_token_counter_of_a_plugin_counts(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from apm_hooks.errors import MemoryFileError
-from apm_hooks.files import create_absent, decode, read_bytes, read_text, replace_bytes, state_directory
+from apm_hooks.files import create_absent, decode, read_bytes, read_text, replace_bytes, stamp, state_directory
 from apm_hooks.records import Limits
 
 
@@ -269,6 +269,21 @@ def test_replacing_keeps_the_mode_and_leaves_nothing_beside(tmp_path: Path) -> N
     assert os.listdir(tmp_path) == ["a.json"]
 
 
+def test_only_the_file_that_is_expected_is_replaced(tmp_path: Path) -> None:
+    root, file = str(tmp_path), tmp_path / "a.md"
+    file.write_text("old")
+    seen = stamp(root, "a.md")
+    assert seen is not None
+    file.write_text("theirs")
+    assert replace_bytes(root, "a.md", b"ours", expected=seen) is False
+    assert (file.read_text(), os.listdir(tmp_path)) == ("theirs", ["a.md"])
+    assert replace_bytes(root, "a.md", b"ours", expected=stamp(root, "a.md")) is True
+    assert file.read_text() == "ours"
+    file.unlink()
+    assert replace_bytes(root, "a.md", b"ours", expected=seen) is False
+    assert os.listdir(tmp_path) == []
+
+
 @pytest.mark.parametrize("call", ["write", "fsync", "replace"])
 def test_a_failed_replacement_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
     (tmp_path / "a.json").write_text("old")
@@ -333,6 +348,8 @@ def test_machine_state_is_private_and_ignored_by_git(tmp_path: Path) -> None:
     assert state_directory(str(tmp_path), "ledger") == ".apm/ledger"
     assert (tmp_path / ".apm").stat().st_mode & 0o777 == 0o700
     assert (tmp_path / ".apm/.gitignore").read_text() == "*\n"
+    assert state_directory(str(tmp_path), "a/b") == ".apm/a/b"
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / ".apm").rglob("*") if path.is_dir()} == {0o700}
 
 
 def test_machine_state_is_not_put_behind_a_link(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from apm_hooks.flushstate import DM_STATE, OWN_KEY, last_flush_line
+from apm_hooks.records import LIMITS
 from tests.workspaces import Bench, event
 
 TIME = "2026-03-01T23:30:00+00:00"
@@ -90,6 +91,37 @@ def test_any_state_gives_one_line(tmp_path: Path, state: object) -> None:
     told = line(tmp_path, state)
     assert told.startswith("last flush: ")
     assert "\n" not in told
+
+
+@pytest.mark.parametrize(
+    ("own", "told"),
+    [
+        ({"outcome": "unwritten", "trigger": "remem"}, "nothing was written"),
+        ({"outcome": "unwritten", "trigger": "idle"}, "after a long silence"),
+        ({"outcome": "issued", "trigger": "pre-compaction"}, "its turn is not over yet"),
+        ({"outcome": "missed", "trigger": "pre-compaction"}, "compacted without one"),
+        ({"outcome": "written", "trigger": "idle"}, ""), ({"outcome": "later", "trigger": []}, ""),
+        ({"outcome": []}, ""),
+        ({"outcome": "unwritten", "trigger": "remem", "number": 3}, "nothing was written"),
+        ({"outcome": "unwritten", "trigger": "remem", "number": 2}, ""),
+    ],
+)  # fmt: skip
+def test_each_outcome_has_its_words_unless_another_tool_has_flushed_since(
+    tmp_path: Path, own: object, told: str
+) -> None:
+    found = line(tmp_path, {"last_flush_time": TIME, "flush_number": 3, OWN_KEY: own})
+    assert found.startswith("last flush: 2026-03-01 23:30")
+    assert (told in found) if told else found == "last flush: 2026-03-01 23:30"
+
+
+def test_a_compaction_that_was_missed_is_told_where_there_never_was_a_flush(tmp_path: Path) -> None:
+    found = line(tmp_path, {"last_flush_time": None, OWN_KEY: {"outcome": "missed", "trigger": "pre-compaction"}})
+    assert found.startswith("last flush: never (since then the context was compacted")
+
+
+def test_a_large_state_is_read(tmp_path: Path) -> None:
+    found = line(tmp_path, {"last_flush_time": TIME, "x": "y" * (LIMITS.settings_bytes + 1)})
+    assert found == "last flush: 2026-03-01 23:30"
 
 
 def test_a_session_start_tells_it_in_the_configured_zone(made: Bench) -> None:

@@ -15,21 +15,37 @@ PACKAGE = Path(apm_hooks.__file__).parent
 RANKS: tuple[list[str], ...] = tuple(
     names.split()
     for names in (
-        # The fast lane imports nothing of ours, so that everything may share its names and stamps.
-        "_version fastlane errors records texts events",
-        "places opening mixtures decoding files locking settings trust tokens log",
-        """days names session groupmap scope ownership tables cells index graphemes fences budget
-        wordlists words_chat words_families words_generic words words_typos words_hangul words_han words_class
-        words_forms words_table words_evidence words_score routing injection jsonedit textblocks""",
-        """prepared ledger flushstate workspace opened journal protocol protocol.ceiling protocol.subfiles
-        protocol.loading protocol.group protocol.dm writeback compose""",
-        """hookspecs builtin builtin.channels builtin.intent builtin.memory plugin_records plugin_calls plugin_checks
-        plugin_list plugins extensions""",
-        "runtime",
-        """hosts hosts.claude_code hosts.hookline hosts.claude_code_hooks hosts.claude_code_imports
-        hosts.claude_code_install cli cli.common cli.trust cli.init cli.install cli.uninstall cli.group cli.explain
-        cli.hook cli.hookhelp cli.hookcommand cli.plugins cli.parser start testing.recorder testing.workspace
-        testing.canaries testing aio __main__""",
+        # The fast lane needs nothing else of ours, so that everything may share its names and stamps.
+        """_version markfile activity fastlane sessionlane errors records texts directive_texts events
+        flushrecords access gate_texts""",
+        "places opening mixtures decoding files setaside locking waiting settings trust tokens log",
+        """days remem usage names session groupmap scope ownership tables cells index graphemes fences budget
+        flush delta statetext statefile wordlists words_chat words_families words_generic words words_typos
+        words_hangul words_han words_class words_forms words_table words_evidence words_score routing
+        injection directive jsonedit textblocks findings audit_lines audit_words audit_tools audit_pointers
+        audit_memory audit_index audit_fix reports credentials rawlines frontmatter noteblocks notepieces
+        notesections notes routerows shell_records shell_tree shell_values shell_lex shell_tokens
+        shell_plain shell_nodes shell_grammar shell_braces shell_expand shell_state shell_call shell_scope
+        shell_options shell_specs shell_prints shell_settings shell_builtins shell_generic shell_own
+        shell_files shell_archives shell_network shell_search shell_gitline shell_git shell_code shell_sed
+        shell_filters shell_wrappers shell_commands shell_run shell_walk shell toolcalls.table
+        toolcalls.paths toolcalls.patterns toolcalls.gathering toolcalls.arguments toolcalls.patches
+        toolcalls.lookups toolcalls.changes toolcalls.commands toolcalls.unknown toolcalls mentions
+        protected gate_shut""",
+        """prepared hashing walking scanning seen ledger flushstate aggregate workspace opened journal protocol
+        protocol.ceiling protocol.subfiles protocol.loading protocol.group protocol.dm writeback
+        audit_secrets audit_scopes audit compose news guarded images notebook holdings resolve gate_cover
+        gate_case gate_rules gate_memory gate_shell gate""",
+        """hookspecs builtin builtin.channels builtin.intent builtin.memory plugin_records plugin_calls
+        plugin_checks plugin_list plugins extensions""",
+        "engine loader flusher advice sessions runtime watcher doctor doctor_system doctor_scope",
+        """hosts hosts.claude_code hosts.claude_code_window hosts.claude_code_transcript
+        hosts.claude_code_flush hosts.hookline hosts.claude_code_hooks hosts.claude_code_imports
+        hosts.claude_code_install doctor_host doctor_events cli cli.common cli.write cli.route cli.archive
+        cli.restore cli.pending cli.trust cli.init cli.install cli.uninstall cli.group cli.explain cli.flush
+        cli.status cli.hook cli.hookhelp cli.hookcommand cli.plugins cli.doctor cli.sweep cli.watch
+        cli.auditing cli.audit cli.parser start testing.recorder testing.workspace testing.canaries testing
+        aio __main__""",
     )
 )
 PLACE = {name: (rank, order) for rank, names in enumerate(RANKS) for order, name in enumerate(names)}
@@ -95,10 +111,23 @@ def test_rank_two_has_no_file_no_clock_no_environment(name: str) -> None:
     assert not methods & {"now", "utcnow", "today", "fromtimestamp"}
 
 
-def test_the_fast_lane_imports_nothing_of_ours_and_nothing_heavy() -> None:
-    used = {module for module, _ in imports(modules()["fastlane"])}
-    # What stands under TYPE_CHECKING is never imported; the two fallbacks serve interpreters without the C parts.
-    assert used <= {"os", "sys", "time", "fcntl", "_json", "_blake2", "json", "hashlib", "typing", "collections.abc"}
+@pytest.mark.parametrize(
+    ("name", "handed_in"),
+    [("fastlane", set()), ("sessionlane", {"fastlane", "activity"}), ("activity", {"markfile"}), ("markfile", set())],
+)
+def test_the_fast_lane_imports_nothing_heavy_and_of_ours_only_what_it_hands_in(name: str, handed_in: set[str]) -> None:
+    used = {module for module, _ in imports(modules()[name])}
+    ours = {module.removeprefix("apm_hooks.") for module in used if module.startswith("apm_hooks")}
+    assert ours == handed_in
+    # What stands under TYPE_CHECKING is never imported; the fallbacks serve interpreters without the C parts, and
+    # `importlib` finds the session's lane where the whole library is there.
+    light = {"os", "sys", "time", "fcntl", "errno", "_json", "_blake2"}
+    assert used - {f"apm_hooks.{each}" for each in ours} <= light | {
+        "json", "json.encoder", "hashlib", "importlib", "typing", "collections.abc"
+    }  # fmt: skip
+    tree = ast.parse(modules()[name].read_text(encoding="utf-8"))
+    at_once = [module for node in tree.body if isinstance(node, ast.Import) for module in (node.names[0].name,)]
+    assert set(at_once) <= light
 
 
 def test_only_the_memory_doors_open_files() -> None:
@@ -107,13 +136,20 @@ def test_only_the_memory_doors_open_files() -> None:
         "opening",
         "files",
         "fastlane",
+        "sessionlane",
+        "activity",
+        "markfile",
+        "watcher",
         "ledger",
         "start",
         "writeback",
         "hosts.claude_code_install",
+        "hosts.claude_code_transcript",
         "cli.hook",
         "log",
         "cli.parser",
+        "hashing",
+        "walking",
     }
     for name, path in modules().items():
         source = path.read_text(encoding="utf-8")
@@ -122,7 +158,8 @@ def test_only_the_memory_doors_open_files() -> None:
 
 
 def test_only_places_and_the_lane_name_variables() -> None:
-    allowed = {"places", "fastlane", "settings", "workspace", "texts", "cli.hook", "cli.parser", "cli.common"}
+    allowed = {"places", "fastlane", "sessionlane", "settings", "workspace", "texts", "cli.hook", "cli.parser",
+               "cli.common"}  # fmt: skip
     for name, path in modules().items():
         if name not in allowed:
             assert '"APM_' not in path.read_text(encoding="utf-8"), name

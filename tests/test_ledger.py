@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -171,11 +172,20 @@ def test_the_oldest_ledgers_go_first(tmp_path: Path) -> None:
 
 
 def test_the_end_of_a_session_ends_its_epoch() -> None:
-    epoch = folded(entry(), ledger.turn_entry(5.0), ledger.end_entry())
-    assert (epoch.begun, epoch.spent, epoch.active) == (False, 0, 5.0)
+    epoch = folded(entry(), ledger.end_entry())
+    assert (epoch.begun, epoch.spent) == (False, 0)
     assert folded(entry(), ledger.end_entry(), entry("resume", digest="d2")).spent == 10
 
 
-def test_activity_is_the_last_turn_and_outlives_epochs() -> None:
-    assert folded(entry(), ledger.turn_entry(5.0), ledger.turn_entry(9.5), entry("compact")).active == 9.5
-    assert folded(ledger.turn_entry(7.0), {"e": "turn", "at": "soon"}, {"e": "turn", "at": -1}).active == 7.0
+def test_a_directive_is_spent_and_changes_nothing_else() -> None:
+    before = folded(entry(), {**ledger.message_entry(budget=0, digest="m", tokens=5, files=[], tripped=False, done=True,
+                                                     inputs="x", scope="DM")})  # fmt: skip
+    line = ledger.directive_entry(digest="told", tokens=40, epoch=before, scope="DM")
+    after = ledger._apply(before, line)
+    assert after == replace(before, spent=before.spent + 40, sent={**before.sent, "told": 40})
+
+
+def test_a_directive_in_a_context_that_nobody_saw_start_is_paid_for_once_it_is_seen() -> None:
+    told = ledger.directive_entry(digest="told", tokens=40, epoch=ledger.Epoch(), scope="DM")
+    assert folded(entry(), ledger.end_entry(), told, entry(ledger.SWITCH, digest="d2")).spent == 50
+    assert folded(entry(), ledger.end_entry(), told, entry("compact", digest="d2")).spent == 10

@@ -10,7 +10,7 @@ from apm_hooks.protocol import group
 from apm_hooks.protocol.ceiling import dm_may_load, group_may_load, layer_of
 from apm_hooks.protocol.loading import Loading
 from apm_hooks.protocol.subfiles import candidates, references
-from apm_hooks.records import DM, Bound, Route, Scope, ScopeKind
+from apm_hooks.records import DM, LIMITS, Bound, Route, Scope, ScopeKind
 from tests.workspaces import Bench
 
 ALPHA = Scope(ScopeKind.GROUP, "alpha")
@@ -60,10 +60,19 @@ def test_the_loader_reads_nothing_that_is_not_its_scopes(made: Bench, scope: Sco
 
 
 def test_a_file_takes_at_most_its_share_when_more_may_follow(made: Bench) -> None:
-    for more, most in ((True, 700), (False, 1000)):
+    room = 1000 - int(1000 * LIMITS.directive_share)
+    for more, most in ((True, int(room * 0.7)), (False, room)):
         run = loading(made)
         assert run.add("1", "P0", "memory/main/a.md", text_of(5000), more_to_come=more)
         assert most * 0.9 < run.spent() <= most
+
+
+def test_a_directive_has_room_in_a_large_budget_and_never_more_than_it_may_take(made: Bench) -> None:
+    budget = 20 * LIMITS.directive_tokens
+    run = loading(made, budget=budget)
+    assert run.add("1", "P0", "memory/main/a.md", text_of(2 * budget), more_to_come=False)
+    room = budget - LIMITS.directive_tokens
+    assert room - 100 < run.spent() <= room
 
 
 def test_what_fits_is_whole_and_counted_with_its_fence(made: Bench) -> None:

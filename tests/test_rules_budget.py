@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from apm_hooks import fastlane, injection, ledger, runtime, texts
+from apm_hooks import engine, fastlane, injection, ledger, texts
 from apm_hooks.budget import utf16_units
 from apm_hooks.cli import hook
 from apm_hooks.files import MemoryText, Stamp
@@ -40,7 +40,7 @@ def quarter(text: str) -> int:
 
 def count_with(monkeypatch: pytest.MonkeyPatch, measure: Callable[[str], int]) -> None:
     counter = Counter("o200k_base", exact=True, measure=measure)
-    monkeypatch.setattr(runtime, "load_counter", lambda encoding, *, cache_dir: counter)
+    monkeypatch.setattr(engine, "load_counter", lambda encoding, *, cache_dir: counter)
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +52,10 @@ def quick_counter(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def alpha(made: Bench) -> Bench:
+    return filled(made)
+
+
+def filled(made: Bench) -> Bench:
     made.groups({"-100777": "alpha"})
     made.write("memory/groups/alpha/project.md", LONG)
     made.write("memory/main/attention.md", LONG)
@@ -289,12 +293,14 @@ def test_a_tag_is_derived_anew_until_no_content_holds_it(free: str, monkeypatch:
 
 
 @pytest.mark.parametrize("key", [None, GROUP_KEY, NOBODY])
-def test_what_is_injected_does_not_change_with_the_time(alpha: Bench, key: str | None) -> None:
-    index(alpha, None)
+def test_what_is_injected_does_not_change_with_the_time(tmp_path: Path, key: str | None) -> None:
     clocks = (0.0, 1_767_225_600.0, 1_767_261_600.5, 4_102_444_800.0)
     said = set()
     for clock in clocks:
-        one = alpha.runtime(clock=lambda now=clock: now)  # type: ignore[misc]
+        # A workspace each: a session that went quiet in the meantime leaves something to be told.
+        (place := tmp_path / str(clock)).mkdir()
+        index(made := filled(bench(place)), None)
+        one = made.runtime(clock=lambda now=clock: now)  # type: ignore[misc]
         started = one.session_start(event(key, session_id=str(clock)))
         message = one.message_received(event(key, session_id=str(clock), message="database, decisions"))
         said.add((started.injection.text, message.injection.text))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from apm_hooks import runtime
+from apm_hooks import engine
 from apm_hooks.index import parse_index
 from apm_hooks.records import DM, LIMITS, Loaded, Scope, ScopeKind
 from apm_hooks.tokens import Counter
@@ -21,7 +21,7 @@ NAMES = ("attention", "project", "experience", "people", "conventions/api", "con
 def quick_counter(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A counter that needs no ranks."""
     quarter = Counter("o200k_base", exact=True, measure=lambda text: -(-len(text) // 4))
-    monkeypatch.setattr(runtime, "load_counter", lambda encoding, *, cache_dir: quarter)
+    monkeypatch.setattr(engine, "load_counter", lambda encoding, *, cache_dir: quarter)
     yield
 
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from apm_hooks import fastlane, ledger, runtime
+from apm_hooks import engine, fastlane, ledger
 from apm_hooks.events import IntentQuery
 from apm_hooks.flushstate import OWN_KEY
 from apm_hooks.hookspecs import hookimpl
@@ -45,7 +45,7 @@ TODAY = 1_767_261_600.0
 def quick_counter(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A counter that needs no ranks."""
     quarter = Counter("o200k_base", exact=True, measure=lambda text: -(-len(text) // 4))
-    monkeypatch.setattr(runtime, "load_counter", lambda encoding, *, cache_dir: quarter)
+    monkeypatch.setattr(engine, "load_counter", lambda encoding, *, cache_dir: quarter)
     yield
 
 
@@ -79,7 +79,8 @@ def names(loaded: Loaded) -> list[str]:
 
 def has_read(made: Bench, files: Sequence[tuple[str, str]], key: str | None = GROUP_KEY) -> None:
     """The epoch's ledger says that these files, as (path, layer), are loaded already."""
-    entry = ledger.message_entry(budget=0, digest="read", tokens=1, files=files, tripped=False, done=False, inputs="")
+    entry = ledger.message_entry(budget=0, digest="read", tokens=1, files=files, tripped=False, done=False, inputs="",
+                                 scope="Group(alpha)" if key else "DM")  # fmt: skip
     ledger.append(str(made.root), fastlane.session_name("claude-code", "s1", key), entry)
 
 
@@ -253,18 +254,38 @@ def test_what_hosts_load_themselves_is_never_loaded(owner: Bench) -> None:
     assert ask(owner, "host", None).injection.text == ""
 
 
-def test_no_event_writes_outside_our_own_folder(owner: Bench) -> None:
-    owner.write("MEMORY.md", "word-of-the-host\n")
+@pytest.mark.parametrize(
+    ("key", "states"),
+    [
+        (None, ["memory/flush-state.json"]),
+        (GROUP_KEY, ["memory/groups/alpha/flush-state.json", "memory/groups/flush-state.json"]),
+        ("agent:main:cron:x", []),
+    ],
+)
+def test_no_event_writes_anything_but_its_own_flush_state_and_our_own_folder(
+    alpha: Bench, key: str | None, states: list[str]
+) -> None:
+    alpha.write("MEMORY.md", "word-of-the-host\n")
 
     def tree() -> dict[str, bytes]:
-        files = (path for path in owner.root.rglob("*") if path.is_file() and ".apm" not in path.parts)
-        return {str(path): path.read_bytes() for path in files}
+        files = (path for path in alpha.root.rglob("*") if path.is_file() and ".apm" not in path.parts)
+        return {str(path.relative_to(alpha.root)): path.read_bytes() for path in files}
 
     before = tree()
-    owner.runtime().session_start(event())
-    ask(owner, "call the accountant", None)
-    owner.runtime().session_start(event(source=Source.COMPACT))
-    assert tree() == before
+    one = alpha.runtime()
+    for source in (Source.STARTUP, Source.COMPACT, Source.CLEAR):
+        one.session_start(event(key, source=source))
+        ask(alpha, "the database, decisions", key)
+        for trigger in ("remem", "pre-compaction"):
+            one.flush(event(key), trigger)
+            one.turn_ended(event(key))
+        one.session_start(event(key, source=Source.COMPACT))
+        one.compacted(event(key))
+    ask(alpha, "one more thing", key)
+    one.session_end(event(key))
+    after = tree()
+    assert {path: after.get(path) for path in before} == before
+    assert sorted(after.keys() - before.keys()) == sorted([*states, *(f"{path}.lock" for path in states)])
 
 
 STATE = {"last_flush_time": "2026-01-01T09:30:00+00:00"}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from apm_hooks import fastlane, ledger, runtime, texts
+from apm_hooks import engine, fastlane, ledger, texts
 from apm_hooks.records import Source
 from apm_hooks.tokens import Counter
 from tests.workspaces import GROUP_KEY, Bench, event
@@ -24,7 +24,7 @@ LONG = "# Long\n" + "".join(f"line {number} of some words on the database\n" for
 def quick_counter(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A counter that needs no ranks."""
     quarter = Counter("o200k_base", exact=True, measure=lambda text: -(-len(text) // 4))
-    monkeypatch.setattr(runtime, "load_counter", lambda encoding, *, cache_dir: quarter)
+    monkeypatch.setattr(engine, "load_counter", lambda encoding, *, cache_dir: quarter)
     yield
 
 
@@ -47,9 +47,11 @@ def test_a_notice_is_not_repeated_to_a_context_that_holds_it(alpha: Bench, key: 
     (alpha.root / "memory/main/index.md").unlink()
     one = alpha.runtime()
     said = [one.session_start(event(key, source=source)).injection.text
-            for source in (Source.STARTUP, Source.RESUME, Source.RESUME, Source.COMPACT)]  # fmt: skip
+            for source in (Source.STARTUP, Source.RESUME, Source.RESUME, Source.CLEAR, Source.COMPACT)]  # fmt: skip
     assert said[1:3] == ["", ""]
     assert said[0] == said[3] != ""
+    # What the compaction, of which nobody was told before, leaves to be settled stands below.
+    assert said[4].startswith(said[0])
 
 
 def test_a_resume_gives_the_text_that_was_cut_to_what_was_left(alpha: Bench) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from apm_hooks import runtime, texts
+from apm_hooks import engine, texts
 from apm_hooks.records import Loaded, Source
 from apm_hooks.tokens import Counter
 from tests.workspaces import GROUP_KEY, INDEX, Bench, event
@@ -22,7 +22,7 @@ TABLE = "\n| scenario | file | priority |\n|---|---|---|\n"
 def quick_counter(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A counter that needs no ranks."""
     quarter = Counter("o200k_base", exact=True, measure=lambda text: -(-len(text) // 4))
-    monkeypatch.setattr(runtime, "load_counter", lambda encoding, *, cache_dir: quarter)
+    monkeypatch.setattr(engine, "load_counter", lambda encoding, *, cache_dir: quarter)
     yield
 
 
@@ -211,7 +211,7 @@ def test_no_group_is_shown_the_owners_files_that_hosts_or_hooks_write(made: Benc
     loaded = start(made, GROUP_KEY)
     assert files(loaded) == ["memory/groups/alpha.md"]
     assert "last flush" not in loaded.injection.text
-    assert loaded.inputs == ("memory/groups/alpha.md",)
+    assert loaded.inputs == ("memory/groups/alpha.md", "memory/groups/alpha/flush-state.json")
 
 
 def test_the_owners_session_loads_no_groups_memory(made: Bench) -> None:

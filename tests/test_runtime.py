@@ -3,11 +3,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from apm_hooks import fastlane, ledger, runtime, texts
+from apm_hooks import aggregate, engine, fastlane, ledger, texts
 from apm_hooks.errors import NotTrustedError, SettingsError
+from apm_hooks.events import FlushAnswer, FlushRequest
+from apm_hooks.hookspecs import hookimpl
 from apm_hooks.places import places
 from apm_hooks.records import DM, LIMITS, Limits, Scope, ScopeKind, Source
 from apm_hooks.runtime import Runtime
@@ -32,7 +35,7 @@ def counters(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         loaded.append(encoding)
         return Counter(encoding, exact=True, measure=quarter)
 
-    monkeypatch.setattr(runtime, "load_counter", load)
+    monkeypatch.setattr(engine, "load_counter", load)
     yield loaded
 
 
@@ -142,7 +145,7 @@ def test_a_session_without_an_id_is_known_by_its_key(grouped: Bench) -> None:
 
 def test_estimated_counts_are_told_to_the_user(made: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     estimate = Counter("o200k_base", exact=False, measure=len, warning="token counts are estimates: no ranks")
-    monkeypatch.setattr(runtime, "load_counter", lambda encoding, *, cache_dir: estimate)
+    monkeypatch.setattr(engine, "load_counter", lambda encoding, *, cache_dir: estimate)
     made_runtime = made.runtime()
     loaded = made_runtime.session_start(event())
     assert loaded.warning == "apm-hooks: token counts are estimates: no ranks"
@@ -254,3 +257,33 @@ def test_a_route_needs_a_scope_a_message_and_an_index(grouped: Bench) -> None:
 def test_only_the_owners_session_is_the_owners(grouped: Bench) -> None:
     keys = (None, "agent:main:main", GROUP_KEY, "", "agent:main:cron:x")
     assert [grouped.runtime().is_owner(event(key)) for key in keys] == [True, True, False, False, False]
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_whatever_becomes_of_a_groups_state_its_row_in_the_aggregate_says_the_same(grouped: Bench, told: bool) -> None:
+    @hookimpl
+    def remem_flush(event: FlushRequest) -> FlushAnswer:
+        return FlushAnswer(pending=(f"look at {event.text}",))
+
+    plugins = {"mine": SimpleNamespace(remem_flush=remem_flush)}
+    one = Runtime(str(grouped.root), grouped.env, clock=lambda: 1_767_225_600.0, plugins=plugins)
+    asked = event(GROUP_KEY)
+
+    def problems() -> list[str]:
+        return aggregate.check(str(grouped.root), ["alpha"])
+
+    one.session_start(asked)
+    assert one.flush(asked, "remem", "the port", tell=told).status == "issued"
+    assert problems() == []
+    assert one.flush(asked, "pre-compaction", identity="a").status == "running"
+    assert problems() == []
+    one.session_start(event(GROUP_KEY, source=Source.COMPACT))
+    assert problems() == []
+    one.compacted(asked)
+    one.session_start(event(GROUP_KEY, source=Source.COMPACT))
+    assert problems() == []
+    one.turn_ended(asked)
+    assert problems() == []
+    row = json.loads((grouped.root / aggregate.PATH).read_text())["apm_hooks"]["groups"]["alpha"]
+    # The plugin's item, the flush that nothing was written in, and the compaction that nobody told of.
+    assert (row["flush_number"], row["pending"]) == (1, 3)

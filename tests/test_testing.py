@@ -219,7 +219,10 @@ def test_a_recorder_in_a_workspace_sees_what_plugins_see() -> None:
         made.message("hello", GROUP)
         made.tool_call("Read", {"file_path": "memory/groups/alpha.md"}, GROUP)
         made.flush("remem", GROUP, text="the decision")
+        made.turn_ended(GROUP)
         made.flush("pre-compaction", GROUP, usage_percent=81.0)
+        made.turn_ended(GROUP)
+        made.message("and one more thing", GROUP)
         made.flush("idle", GROUP)
     started, message, tool = recorder.of(SessionStart)[0], recorder.of(MessageReceived)[0], recorder.of(ToolCall)[0]
     assert {started.scope, message.scope, tool.scope} == {ALPHA}

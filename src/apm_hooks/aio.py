@@ -15,7 +15,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
-from apm_hooks.events import FlushAnswer, Verdict
+from apm_hooks.events import Verdict
+from apm_hooks.flushrecords import FlushReport
 from apm_hooks.records import LIMITS, Bound, HostEvent, Limits, Loaded, RouteMatch, Scope, ScopeDecision
 from apm_hooks.runtime import Runtime
 
@@ -51,18 +52,33 @@ class AsyncRuntime:
         return await asyncio.to_thread(self.runtime.tool_call, event, name, arguments, directory)
 
     async def flush(
-        self, event: HostEvent, trigger: str, text: str = "", usage_percent: float | None = None
-    ) -> tuple[FlushAnswer, ...]:
+        self, event: HostEvent, trigger: str, text: str = "", usage_percent: float | None = None, *,
+        identity: str = "", messages: int | None = None, tokens: int | None = None, position: int = 0,
+        tell: bool = True, caps: Sequence[Bound] = (),
+    ) -> FlushReport:  # fmt: skip
         """As `Runtime.flush`."""
-        return await asyncio.to_thread(self.runtime.flush, event, trigger, text, usage_percent)
+        return await asyncio.to_thread(
+            self.runtime.flush, event, trigger, text, usage_percent, identity=identity, messages=messages,
+            tokens=tokens, position=position, tell=tell, caps=caps,
+        )  # fmt: skip
 
-    async def turn_ended(self, event: HostEvent) -> None:
+    async def compacted(self, event: HostEvent) -> None:
+        """As `Runtime.compacted`."""
+        await asyncio.to_thread(self.runtime.compacted, event)
+
+    async def turn_ended(self, event: HostEvent) -> FlushReport | None:
         """As `Runtime.turn_ended`."""
-        await asyncio.to_thread(self.runtime.turn_ended, event)
+        return await asyncio.to_thread(self.runtime.turn_ended, event)
 
-    async def session_end(self, event: HostEvent) -> None:
+    async def session_end(
+        self, event: HostEvent, *, messages: int | None = None, tokens: int | None = None
+    ) -> FlushReport | None:
         """As `Runtime.session_end`."""
-        await asyncio.to_thread(self.runtime.session_end, event)
+        return await asyncio.to_thread(self.runtime.session_end, event, messages=messages, tokens=tokens)
+
+    async def sweep(self) -> tuple[FlushReport, ...]:
+        """As `Runtime.sweep`."""
+        return await asyncio.to_thread(self.runtime.sweep)
 
     async def explain(self, event: HostEvent, *, caps: Sequence[Bound] = ()) -> tuple[Loaded, Loaded | None]:
         """As `Runtime.explain`."""

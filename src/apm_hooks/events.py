@@ -24,7 +24,8 @@ class SessionStart:
     `scope` is whose memory it may touch, or None. `root` is the workspace (absolute). `budget_tokens` and `caps` bound
     the whole injection, of which `spent_tokens` is gone already; `count(text)` gives tokens. `key_id` is the id that
     the session key names. `day` is today in the workspace's time zone; `last_flush()` gives the line on the last flush.
-    `switched`: the session held another conversation's memory before.
+    `switched`: the session held another conversation's memory before. `pending()` gives the lines on what flushes of
+    this scope left to be settled.
     """
 
     host: HostEvent
@@ -40,6 +41,7 @@ class SessionStart:
     day: date = date.min
     last_flush: Callable[[], str] = str
     switched: bool = False
+    pending: Callable[[], tuple[str, ...]] = tuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,8 @@ class Contribution:
 @dataclass(frozen=True, slots=True)
 class FlushRequest:
     """Memory should be written back now. `trigger` is `remem`, `pre-compaction` or `idle`; `text` is what the user
-    wrote behind `/remem`; `usage_percent` is how full the context is, where the host says."""
+    wrote behind `/remem`; `usage_percent` is how full the context is, where the host says. `changed` are the scope's
+    files that differ from the last record, workspace-relative."""
 
     host: HostEvent
     scope: Scope | None
@@ -93,6 +96,7 @@ class FlushRequest:
     trigger: str
     text: str = ""
     usage_percent: float | None = None
+    changed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +112,11 @@ class FlushAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Flushed:
-    """A flush is over: `trigger`, `outcome` and the files that changed, for observers."""
+    """A flush was recorded, or is over, for observers.
+
+    `outcome` is `issued`, then `written` or `unwritten`; `unwritten` alone for an idle one, `missed` for a compaction
+    without its event. `changed` are the files that differ from the record before.
+    """
 
     host: HostEvent
     scope: Scope | None

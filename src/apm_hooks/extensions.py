@@ -105,16 +105,18 @@ class Extensions:
         return Verdict(deny=False)
 
     def flush(self, request: FlushRequest) -> tuple[FlushAnswer, ...]:
-        """Every plugin's answer to a flush, by priority, then plugin name; observers are told afterwards."""
+        """Every plugin's answer to a flush, by priority, then plugin name."""
         hook = FLUSH_HOOKS[request.trigger]
         answers: list[tuple[str, FlushAnswer]] = []
         if self.plugins.wanted(hook):
             found = self.plugins.call(hook, FlushAnswer, lambda: {"event": replace(request)})
             answers = [(name, cast("FlushAnswer", answer)) for name, answer in found]
-        if self.plugins.wanted("apm_flushed"):
-            told = Flushed(request.host, request.scope, request.root, request.trigger, "issued")
-            self.plugins.call("apm_flushed", type(None), lambda: {"event": replace(told)})
         return tuple(answer for _, answer in sorted(answers, key=lambda pair: (pair[1].priority, pair[0])))
+
+    def flushed(self, told: Flushed) -> None:
+        """Tell every observer what became of a flush."""
+        if self.plugins.wanted("apm_flushed"):
+            self.plugins.call("apm_flushed", type(None), lambda: {"event": replace(told)})
 
     def counter(self, name: str) -> Callable[[str], int] | None:
         """A plugin's token counter for a name that is none of the built-in ones."""

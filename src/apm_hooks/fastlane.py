@@ -1,19 +1,19 @@
 """The fast lane: answers that can be proved without loading the rest of the library.
 
 Hosts start a process on every event. This file uses only what a bare interpreter has at hand, imports nothing of
-ours, and answers three things: a tool call that cannot concern memory (no opinion), a session start whose inputs still
-carry the stamps under which the full path rendered its answer (the same bytes), a message where loading is done
-(nothing). Anything else, any doubt, is `None`: the caller hands over to the full path in the same process, which names
-and stamps what it stores by the functions here, so that the two cannot drift apart.
+ours, and answers by itself a tool call that cannot concern memory (no opinion). A session's own events it has answered
+by `sessionlane`: a start whose inputs still carry the stamps under which the full path rendered its answer (the same
+bytes), a message where loading is done and the end of a turn that settles nothing (nothing to say). Anything else, any
+doubt, is `None`: the caller hands over to the full path in the same process, which names and stamps what it stores by
+the functions here, so that the two cannot drift apart.
 """
 
 import os
 import sys
-import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
 EVENT_BYTES = 16 * 1024 * 1024
@@ -37,8 +37,7 @@ _FREE_TOOLS = frozenset(("WebSearch", "TodoWrite", "AskUserQuestion", "ExitPlanM
 PROTECTED_TOP = frozenset(("memory", "memory.md", "log", ".apm", "apm.toml", ".git"))
 # Names that may hold memory wherever they stand: our own folders, and hosts' transcripts and stored output.
 PROTECTED_ANYWHERE = frozenset((".apm", "apm.toml", "apm-hooks", "memory", "memory.md", ".claude"))
-
-_BEGINS = ("startup", "clear", "compact", "fork")
+_SESSION_EVENTS = ("SessionStart", "UserPromptSubmit", "Stop")
 
 
 def parse_arguments(arguments: "Sequence[str]") -> dict[str, str] | None:
@@ -168,8 +167,17 @@ def read_private(path: str, limit: int) -> str | None:
         os.close(descriptor)
 
 
-def answer(arguments: "Sequence[str]", data: bytes, env: "Mapping[str, str]") -> bytes | None:
-    """What to print for the host's event `data`; None where only the full path can say."""
+def _session_lane() -> "Any":
+    from importlib import import_module
+
+    return import_module("apm_hooks.sessionlane")
+
+
+def answer(
+    arguments: "Sequence[str]", data: bytes, env: "Mapping[str, str]", sessions: "Callable[[], Any]" = _session_lane
+) -> bytes | None:
+    """What to print for the host's event `data`; None where only the full path can say. `sessions` loads `sessionlane`,
+    which most events do without."""
     options = parse_arguments(arguments)
     if options is None or options["host"] != "claude-code" or env.get("APM_FAST_LANE") == "off":
         return None
@@ -183,11 +191,13 @@ def answer(arguments: "Sequence[str]", data: bytes, env: "Mapping[str, str]") ->
     if name == "PreToolUse":
         return b"" if cannot_concern_memory(event, env) else None
     if name == "SubagentStart" or "agent_id" in event:
-        # A subagent gets nothing injected (protocol, section 8).
-        return b"" if name in ("SubagentStart", "SessionStart") else None
-    if name == "SessionStart":
-        return _recorded_start(event, options, env)
-    return b"" if name == "UserPromptSubmit" and _loads_no_more(event, options, env) else None
+        # A subagent gets nothing injected (protocol, section 8), and its turns are its parent's.
+        return b"" if name in ("SubagentStart", "SessionStart", "Stop") else None
+    if name == "Stop" and event.get("stop_hook_active") is True:
+        # The same turn's end was told before another hook made the model go on.
+        return b""
+    answered: bytes | None = sessions().answer(event, options, env) if name in _SESSION_EVENTS else None
+    return answered
 
 
 def cannot_concern_memory(event: "Mapping[str, Any]", env: "Mapping[str, str]") -> bool:
@@ -287,114 +297,3 @@ def find_workspace(start: str) -> str | None:
             return None
         current = parent
     return current
-
-
-def _workspace(
-    event: "Mapping[str, Any]", options: "Mapping[str, str]", env: "Mapping[str, str]", name: str
-) -> tuple[str | None, str | None]:
-    """The session's workspace (empty: it has none; None: not to be told here), and the one noted when it started."""
-    pointer = user_directory(env, "XDG_STATE_HOME", ".local/state") + "/sessions/" + name
-    fixed = read_private(pointer, 8192)
-    goes_on = event.get("hook_event_name") != "SessionStart" or event.get("source") in ("compact", "resume")
-    if fixed is not None and goes_on:
-        return fixed, fixed
-    named = options.get("workspace") or env.get("APM_WORKSPACE")
-    if named:
-        return (os.path.realpath(named) if named.startswith("/") else None), fixed
-    cwd = env.get("CLAUDE_PROJECT_DIR") or event.get("cwd")
-    return (find_workspace(cwd) or "" if isinstance(cwd, str) and "\0" not in cwd else None), fixed
-
-
-def _loads_no_more(event: "Mapping[str, Any]", options: "Mapping[str, str]", env: "Mapping[str, str]") -> bool:
-    """True where a message provably loads nothing: no workspace, or automatic loading is done for the epoch and
-    nothing that says whose the session is has changed since."""
-    session_id = event.get("session_id")
-    if not isinstance(session_id, str):
-        return False
-    session = options.get("session", env.get("APM_SESSION"))
-    name = session_name("claude-code", session_id, session)
-    root, _ = _workspace(event, options, env, name)
-    if not root:
-        return root == ""
-    try:
-        last = _last_entry(root + "/.apm/ledger/" + name + ".jsonl")
-        return last["done"] is True and bool(last["inputs"] == settings_stamp(env, root, session))
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return False
-
-
-def _last_entry(ledger: str) -> "Any":
-    lines = (read_private(ledger, RECORD_BYTES) or "").split("\n")
-    return parse_json(next((line for line in reversed(lines) if line), ""))
-
-
-def _recorded_start(event: "Mapping[str, Any]", options: "Mapping[str, str]", env: "Mapping[str, str]") -> bytes | None:
-    """The prepared answer to a session start, if every input still is what it was; leaves the ledger's line."""
-    source, session_id = event.get("source"), event.get("session_id")
-    if source not in (*_BEGINS, "resume") or not isinstance(session_id, str):
-        return None
-    session = options.get("session", env.get("APM_SESSION"))
-    name = session_name("claude-code", session_id, session)
-    root, fixed = _workspace(event, options, env, name)
-    if not root:
-        return b"" if root == "" else None
-    if fixed not in (None, root):
-        return None
-    text = read_private(record_path(env, root, "claude-code", source, session), RECORD_BYTES)
-    if text is None:
-        return None
-    head, _, body = text.partition("\n")
-    try:
-        record = parse_json(head)
-        if record["format"] != FORMAT or any(stamp_of(path) != stamp for path, stamp in record["stamps"]):
-            return None
-        if not record["from"] <= time.time() < record["until"]:
-            return None
-        line, digest = record["line"], record["digest"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
-    ledger = root + "/.apm/ledger/" + name + ".jsonl"
-    try:
-        # On resume the last line must say that this very text was sent: sending it again costs nothing.
-        last = _last_entry(ledger) if source == "resume" else {"e": "start", "digest": digest}
-        if last["e"] != "start" or last["digest"] != digest:
-            return None
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
-    if fixed is None and not _create(user_directory(env, "XDG_STATE_HOME", ".local/state") + "/sessions/" + name, root):
-        return None
-    return body.encode() if _append(ledger, line.encode()) else None
-
-
-def _create(path: str, text: str) -> bool:
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            return os.write(descriptor, text.encode()) == len(text.encode())
-        finally:
-            os.close(descriptor)
-    except OSError:
-        return False
-
-
-def _append(path: str, line: bytes) -> bool:
-    """Add a line to a ledger, under its lock and only if it still is the file of that name."""
-    import fcntl
-
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    try:
-        descriptor = os.open(path, flags, 0o600)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        status = os.fstat(descriptor)
-        if status.st_mode & 0o170000 != 0o100000 or status.st_size > 256 * 1024:
-            return False
-        if not os.path.samestat(status, os.lstat(path)):
-            return False
-        return os.write(descriptor, line) == len(line)
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)

@@ -7,6 +7,7 @@ written a moment ago is looked at twice, so that half of somebody's save is neve
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
@@ -15,12 +16,12 @@ from dataclasses import dataclass
 
 from apm_hooks.decoding import decode
 from apm_hooks.errors import MemoryFileError
-from apm_hooks.opening import DIRECTORY, Stamp, cause_of, kind_of, parent, refusal, shown
+from apm_hooks.opening import DIRECTORY, UNWRITABLE, Stamp, cause_of, kind_of, parent, refusal, shown, unwritable
 from apm_hooks.records import LIMITS, Limits
 
 __all__ = [
-    "STATE", "MemoryText", "Stamp", "append_line", "create_absent", "decode", "read_bytes", "read_text",
-    "replace_bytes", "stamp", "state_directory",
+    "STATE", "MemoryText", "Stamp", "append_line", "create_absent", "decode", "read_bytes", "read_settled",
+    "read_text", "replace_bytes", "stamp", "state_directory",
 ]  # fmt: skip
 
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
@@ -124,7 +125,7 @@ def read_text(root: str, path: str, *, limits: Limits = LIMITS) -> MemoryText | 
     """
     from hashlib import sha256
 
-    found = _read_settled(root, path, limits.file_bytes)
+    found = read_settled(root, path, limits.file_bytes)
     if found is None:
         return None
     data, seen = found
@@ -132,7 +133,9 @@ def read_text(root: str, path: str, *, limits: Limits = LIMITS) -> MemoryText | 
     return MemoryText(text, sha256(text.encode("utf-8", "surrogatepass")).hexdigest(), seen, note)
 
 
-def _read_settled(root: str, path: str, limit: int) -> tuple[bytes, Stamp] | None:
+def read_settled(root: str, path: str, limit: int) -> tuple[bytes, Stamp] | None:
+    """Bytes and stamp of a file that nobody is in the middle of saving, as `read_text` waits for it; None where there
+    is none. Raises MemoryFileError as `read_bytes` does."""
     before: list[Stamp | None] = []
     for reads in range(_SETTLE_READS):
         if reads:
@@ -166,35 +169,53 @@ def _now_ns() -> int:
     return time.time_ns()
 
 
-def replace_bytes(root: str, path: str, data: bytes, *, mode: int = 0o600) -> None:
+def replace_bytes(
+    root: str, path: str, data: bytes, *, mode: int = 0o600, expected: Stamp | None = None
+) -> bool:  # fmt: skip
     """Put `data` at `path`, whole or not at all: beside it, flushed, renamed over it, the directory flushed.
 
     The caller holds the lock of this file: the temporary has one fixed name, so that the next holder reclaims what
-    a killed one left. An existing file keeps its mode. Raises MemoryFileError; the old file is then untouched.
+    a killed one left. An existing file keeps its mode, and its owner where we may say so. False, with the file as
+    another program put it there, where it has another stamp than the one `expected` once the temporary is on disk.
+    Raises MemoryFileError; the old file is then untouched, unless the error says that the new one is there already.
     """
     try:
         with parent(root, path, create=True) as (directory, name):
             temporary = f".{name}.apm-tmp"
-            try:
-                current = os.stat(name, dir_fd=directory, follow_symlinks=False)
-            except FileNotFoundError:
-                pass
-            else:
-                if not stat.S_ISREG(current.st_mode):
+            owner: os.stat_result | None = None
+            with suppress(FileNotFoundError):
+                owner = os.stat(name, dir_fd=directory, follow_symlinks=False)
+                if not stat.S_ISREG(owner.st_mode):
                     raise refusal(path, OSError(0, "is no plain file"), directory, name)
-                mode = stat.S_IMODE(current.st_mode)
-            _write_beside(directory, temporary, data, mode)
+                mode = stat.S_IMODE(owner.st_mode)
+            _write_beside(directory, temporary, data, mode, owner)
             try:
+                # As late as can be: who saves the file from here on has not seen what takes its place.
+                if expected is not None and not _is_still(directory, name, expected):
+                    os.unlink(temporary, dir_fd=directory)
+                    return False
                 os.replace(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
-            except OSError:
+            except BaseException:
                 with suppress(OSError):
                     os.unlink(temporary, dir_fd=directory)
                 raise
-            os.fsync(directory)
+            try:
+                os.fsync(directory)
+            except OSError as error:
+                cause = f"is written, but a power cut may bring the old file back: {cause_of(error)}"
+                raise MemoryFileError(cause, file=shown(path), remedy="Check the disk.") from error
+            return True
     except MemoryFileError:
         raise
     except OSError as error:
-        raise MemoryFileError(f"cannot be written: {error.strerror}", file=shown(path)) from error
+        raise unwritable(path, error) from error
+
+
+def _is_still(directory: int, name: str, expected: Stamp) -> bool:
+    try:
+        return Stamp.of(os.stat(name, dir_fd=directory, follow_symlinks=False)) == expected
+    except FileNotFoundError:
+        return False
 
 
 def create_absent(root: str, path: str, data: bytes, *, mode: int = 0o644) -> bool:
@@ -237,25 +258,31 @@ def _link_new(directory: int, name: str, data: bytes, mode: int) -> None:
         os.close(descriptor)
 
 
-def _write_all(descriptor: int, data: bytes, mode: int) -> None:
+def _write_all(descriptor: int, data: bytes, mode: int, owner: os.stat_result | None = None) -> None:
     view = memoryview(data)
     while view:
-        view = view[os.write(descriptor, view) :]
+        written = os.write(descriptor, view)
+        if not written:
+            raise OSError(errno.EIO, "nothing more is taken")
+        view = view[written:]
+    if owner is not None and os.geteuid() == 0:
+        with suppress(OSError):
+            os.fchown(descriptor, owner.st_uid, owner.st_gid)
     os.fchmod(descriptor, mode)
     os.fsync(descriptor)
 
 
-def _write_beside(directory: int, temporary: str, data: bytes, mode: int) -> None:
+def _write_beside(directory: int, temporary: str, data: bytes, mode: int, owner: os.stat_result | None = None) -> None:
     with suppress(FileNotFoundError):
         os.unlink(temporary, dir_fd=directory)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(temporary, flags, 0o600, dir_fd=directory)
     try:
         try:
-            _write_all(descriptor, data, mode)
+            _write_all(descriptor, data, mode, owner)
         finally:
             os.close(descriptor)
-    except OSError:
+    except BaseException:
         with suppress(OSError):
             os.unlink(temporary, dir_fd=directory)
         raise
@@ -265,12 +292,16 @@ STATE = ".apm"
 
 
 def state_directory(root: str, name: str) -> str:
-    """`.apm/NAME` below `root`, made with mode 0700 where it is absent, with a `.gitignore` that keeps all of
-    `.apm/` out of a repository. Returns its path below `root`; a link or file in its place raises MemoryFileError."""
+    """`.apm/NAME` below `root`, each folder made with mode 0700 where it is absent, with a `.gitignore` that keeps all
+    of `.apm/` out of a repository. Returns its path below `root`; a link or file in its place raises MemoryFileError.
+    """
     _make_private(root, STATE)
     create_absent(root, f"{STATE}/.gitignore", b"*\n", mode=0o600)
-    _make_private(root, f"{STATE}/{name}")
-    return f"{STATE}/{name}"
+    made = STATE
+    for part in name.split("/"):
+        made = f"{made}/{part}"
+        _make_private(root, made)
+    return made
 
 
 def _make_private(root: str, path: str) -> None:
@@ -285,20 +316,28 @@ def _make_private(root: str, path: str) -> None:
         raise MemoryFileError(f"cannot be made a directory: {error.strerror}", file=shown(path)) from error
 
 
-def open_to_append(root: str, path: str) -> int:
+def open_to_append(root: str, path: str, *, create: bool = False) -> int:
     """A descriptor that appends to a plain file of ours, created with mode 0600; the caller closes it.
 
-    Raises FileNotFoundError where a folder on the way is absent, MemoryFileError for anything that is no plain file.
+    `create` makes what folders are missing; without it, raises FileNotFoundError where one is absent. Raises
+    MemoryFileError for anything that is no plain file, and for what the system refuses.
     """
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    with parent(root, path) as (directory, name):
-        try:
-            descriptor = os.open(name, flags, 0o600, dir_fd=directory)
-        except OSError as error:
-            raise refusal(path, error, directory, name) from error
-    if stat.S_ISREG(os.fstat(descriptor).st_mode):
-        return descriptor
-    os.close(descriptor)
+    try:
+        with parent(root, path, create=create) as (directory, name):
+            try:
+                descriptor = os.open(name, flags, 0o600, dir_fd=directory)
+            except OSError as error:
+                if error.errno in UNWRITABLE:
+                    raise unwritable(path, error) from error
+                raise refusal(path, error, directory, name) from error
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return descriptor
+        os.close(descriptor)
+    except (MemoryFileError, FileNotFoundError):
+        raise
+    except OSError as error:
+        raise unwritable(path, error) from error
     raise MemoryFileError("is no plain file", file=shown(path), remedy="Put a plain file there.")
 
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from apm_hooks import fastlane
 from apm_hooks.errors import LockTimeoutError
 from apm_hooks.files import open_to_append, read_bytes, replace_bytes, state_directory
 from apm_hooks.records import LIMITS, Source
@@ -29,8 +30,8 @@ class Epoch:
 
     `scope` is its text (`DM`, `Group(name)`, empty: none). `sent` maps the digest of each injected text to its token
     count: the same bytes again cost nothing. `files` are (path, layer) of what was loaded, in order. `tripped`: the
-    breaker is out. `done`: no message loads anything more by itself. `active`: when the session was last seen at work,
-    in seconds since 1970 (0: never). `inputs`: what the last line rests on, if it says that loading is done.
+    breaker is out. `done`: no message loads anything more by itself. `inputs`: what the last line rests on, if it says
+    that loading is done.
     """
 
     scope: str = ""
@@ -41,7 +42,6 @@ class Epoch:
     tripped: bool = False
     done: bool = False
     begun: bool = False
-    active: float = 0.0
     inputs: str = ""
 
 
@@ -51,25 +51,34 @@ def start_entry(
 ) -> dict[str, object]:  # fmt: skip
     """The line that a session start leaves: `source` other than resume, or another scope, begins an epoch."""
     return {"e": "start", "source": source, "scope": scope, "budget": budget, "digest": digest, "tokens": tokens,
-            "files": [list(file) for file in files], "tripped": tripped, "done": done}  # fmt: skip
+            "files": [list(file) for file in files], "tripped": tripped, "done": done,
+            "active": _folder(scope)}  # fmt: skip
 
 
 def message_entry(
-    *, budget: int, digest: str, tokens: int, files: Sequence[tuple[str, str]], tripped: bool, done: bool, inputs: str
-) -> dict[str, object]:
+    *, budget: int, digest: str, tokens: int, files: Sequence[tuple[str, str]], tripped: bool, done: bool, inputs: str,
+    scope: str,
+) -> dict[str, object]:  # fmt: skip
     """The line that a message leaves; `inputs` names the settings and session key under which it holds."""
     return {"e": "message", "budget": budget, "digest": digest, "tokens": tokens,
-            "files": [list(file) for file in files], "tripped": tripped, "done": done, "inputs": inputs}  # fmt: skip
+            "files": [list(file) for file in files], "tripped": tripped, "done": done, "inputs": inputs,
+            "active": _folder(scope)}  # fmt: skip
 
 
-def turn_entry(at: float) -> dict[str, object]:
-    """The line that the end of a turn leaves; `at` is in seconds since 1970."""
-    return {"e": "turn", "at": at}
+def directive_entry(*, digest: str, tokens: int, epoch: Epoch, scope: str) -> dict[str, object]:
+    """The line that a directive leaves: its tokens are spent, and everything else in the epoch stays as it was."""
+    return message_entry(budget=0, digest=digest, tokens=tokens, files=(), tripped=False, done=epoch.done,
+                         inputs=epoch.inputs, scope=scope)  # fmt: skip
 
 
 def end_entry() -> dict[str, object]:
-    """The line that the end of a session leaves: its model context is gone, and with it the epoch."""
+    """The line that the end of a session leaves, or its idle flush: what it is told next begins an epoch."""
     return {"e": "end"}
+
+
+def _folder(scope: str) -> str:
+    """Where the marks of the scope's live sessions lie: the fast lane looks there."""
+    return fastlane.hash_of(scope) if scope else ""
 
 
 def fold(lines: bytes) -> Epoch:
@@ -91,13 +100,12 @@ def fold(lines: bytes) -> Epoch:
 
 def _apply(epoch: Epoch, entry: Mapping[str, object]) -> Epoch:
     if entry.get("e") == "end":
-        return Epoch(active=epoch.active)
-    if entry.get("e") == "turn":
-        at = entry.get("at")
-        return replace(epoch, active=float(at) if isinstance(at, int | float) and 0 < at < 1e12 else epoch.active)
+        return Epoch()
     scope = str(entry.get("scope", ""))
     if entry.get("e") == "start" and (entry.get("source") in _BEGINS or not epoch.begun or scope != epoch.scope):
-        epoch = Epoch(scope=scope, budget=_count(entry.get("budget")), begun=True, active=epoch.active)
+        # A directive may have been handed out before the session was seen to start: it is in that context.
+        sent = epoch.sent if entry.get("source") == SWITCH and not epoch.begun else {}
+        epoch = Epoch(scope=scope, budget=_count(entry.get("budget")), begun=True, sent=sent, spent=sum(sent.values()))
     budget = _count(entry.get("budget"))
     if budget:
         # An index that was changed in mid-epoch may set another one.

@@ -110,6 +110,12 @@ def decode_parts(body: bytes) -> list[Part]:
     return [_decode_part(body[start:stop], state) for start, stop, state in _split(body)]
 
 
+def spans(body: bytes) -> list[tuple[int, int, str]]:
+    """Start, stop and codec of each stretch of `body`: in order, without a gap, at least one. A mark of UTF-16 is part
+    of its stretch. Never raises."""
+    return [(start, stop, _WIDE[state].codec if state else "utf-8") for start, stop, state in _split(body)]
+
+
 def _decode_part(part: bytes, state: int) -> Part:
     if state == _UTF8:
         stray = len(_STRAY.findall(part.decode("utf-8", "surrogateescape")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -20,6 +21,15 @@ _KINDS = (
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
 )
+
+UNWRITABLE = {
+    **dict.fromkeys((errno.EACCES, errno.EPERM), "Give this user the right to write in its folder."),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "Free some space."),
+    **dict.fromkeys((errno.EBUSY, errno.EXDEV),
+                    "Is it mounted by itself, as containers do with single files? Mount its folder instead."),
+    errno.EROFS: "Mount its file system so that it can be written.",
+}  # fmt: skip
+"""What the system says of a file that cannot be written, and what a person can do about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +84,12 @@ def refusal(
         kind = kind_of(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode)
         cause = f"is {kind}" if kind and kind != expected else cause
     return MemoryFileError(cause, file=shown(path), remedy=f"Put {expected} there.")
+
+
+def unwritable(path: str, error: OSError) -> MemoryFileError:
+    """Say why a file could not be written, in words a person can act on."""
+    remedy = UNWRITABLE.get(error.errno or 0, "Put a plain file there.")
+    return MemoryFileError(f"cannot be written: {cause_of(error)}", file=shown(path), remedy=remedy)
 
 
 @contextmanager

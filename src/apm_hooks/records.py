@@ -70,6 +70,26 @@ class Limits:
     prepared: int = 2_000
     session_pointers: int = 5_000
     read_retries: int = 3
+    flush_messages: int = 10
+    flush_tokens: int = 1_000
+    flush_paths: int = 50
+    flush_records: int = 32
+    flush_identities: int = 8
+    flush_sessions: int = 2_000
+    pending_items: int = 40
+    pending_chars: int = 400
+    directive_tokens: int = 600
+    directive_share: float = 0.1
+    news_share: float = 0.2
+    scope_files: int = 100_000
+    hash_seconds: float = 2.0
+    state_bytes: int = 32 * 1024 * 1024
+    set_aside: int = 5
+    active_sessions: int = 5_000
+    turn_seconds: float = 4 * 3600.0
+    image_bytes: int = 256 * 1024
+    images: int = 2_000
+    flush_images: int = 100
 
 
 LIMITS = Limits()
@@ -139,6 +159,10 @@ class HostEvent:
     differ (protocol, section 3). `single_user` is true for hosts that have no chats (a coding CLI).
     `is_group` is the host's own word on the turn, if it has one. `sender` is the turn's peer on a channel.
     `message_events` is false for a host that tells us of no messages.
+
+    How full the model's context is: `context_tokens` (None: not known) of `context_window` (0: not known), and
+    `compaction_at`, the number of tokens at which the host compacts by itself (0: not known). `transcript` is the
+    absolute path of the host's record of the session, if it keeps one: its time says whether a turn is still at work.
     """
 
     host: str
@@ -151,6 +175,10 @@ class HostEvent:
     subagent: bool = False
     message: str = ""
     message_events: bool = True
+    context_tokens: int | None = None
+    context_window: int = 0
+    compaction_at: int = 0
+    transcript: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +291,8 @@ class Injection:
 class Loaded:
     """The loader's answer with its own trace.
 
+    `directive` stands beside the injection and asks the agent to write memory back now (empty: nothing is asked).
+
     `warning` is one line for the host's user, without memory content. `inputs` are the workspace-relative paths it
     looked at; `tripped`: the budget ran out, so that nothing more is loaded in this epoch; `done`: automatic loading
     by messages is over for this epoch. `day` is the calendar day that the answer depends on, if it does.
@@ -277,3 +307,4 @@ class Loaded:
     tripped: bool = False
     done: bool = False
     day: date | None = None
+    directive: Injection = field(default_factory=Injection)

@@ -24,8 +24,9 @@ PRIVACY_KEYS = ("owner_peers", "scopes", "require_session", "matrix_match_withou
 """Settings that decide who may read what: pinned by digest when a workspace is trusted."""
 
 _PLUGIN_KEYS = ("plugins_disabled", "plugins_allow", "plugins_block", "plugins_strict")
-_PERSONAL_KEYS = ("timezone", "tokenizer", *_PLUGIN_KEYS)
-_SHARED_KEYS = (*PRIVACY_KEYS, "timezone", "tokenizer")
+_FLUSH_KEYS = ("idle_minutes", "flush_at_percent", "context_window", "compaction_at")
+_PERSONAL_KEYS = ("timezone", "tokenizer", *_FLUSH_KEYS, *_PLUGIN_KEYS)
+_SHARED_KEYS = (*PRIVACY_KEYS, "timezone", "tokenizer", *_FLUSH_KEYS)
 """What a workspace's own file may set: not which plugins run, because one of them may guard it against a pull."""
 _SWITCHES = ("require_session", "plugins_disabled", "plugins_strict")
 _LISTS = ("owner_peers", "plugins_allow", "plugins_block")
@@ -34,6 +35,10 @@ _FROM_ENVIRONMENT = {
     "APM_TOKENIZER": "tokenizer",
     "APM_REQUIRE_SESSION": "require_session",
     "APM_OWNER_PEERS": "owner_peers",
+    "APM_IDLE_MINUTES": "idle_minutes",
+    "APM_FLUSH_AT_PERCENT": "flush_at_percent",
+    "APM_CONTEXT_WINDOW": "context_window",
+    "APM_COMPACTION_AT": "compaction_at",
     "APM_DISABLE_PLUGINS": "plugins_disabled",
     "APM_ALLOW_PLUGINS": "plugins_allow",
     "APM_BLOCK_PLUGINS": "plugins_block",
@@ -49,9 +54,11 @@ class Settings:
     `owner_peers`: peers that are the owner (`["*"]`: whoever can reach the bot). `scopes`: glob of a session key →
     `DM`, `Group(name)` or `none`. `require_session`: without a session key there is no scope.
     `matrix_match_without_server`: a Matrix room id matches without its server. `timezone`: IANA name for calendar
-    days (empty: the machine's). `tokenizer`: tiktoken's name of
-    an encoding, or one that a plugin counts for. `plugins_…`: no external plugins at all, only these, not these, and
-    errors in place of warnings.
+    days (empty: the machine's). `tokenizer`: tiktoken's name of an encoding, or one that a plugin counts for.
+    `idle_minutes`: a session that was quiet for so long is flushed, once. `flush_at_percent`: how full a context is
+    when memory should be written back early; `context_window` (tokens) and `compaction_at` (tokens at which the host
+    compacts by itself) take the place of what the host says (0). `plugins_…`: no external plugins at all, only these,
+    not these, and errors in place of warnings.
     """
 
     owner_peers: tuple[str, ...] = ()
@@ -60,6 +67,10 @@ class Settings:
     matrix_match_without_server: bool = False
     timezone: str = ""
     tokenizer: str = "o200k_base"
+    idle_minutes: int = 30
+    flush_at_percent: int = 80
+    context_window: int = 0
+    compaction_at: int = 0
     plugins_disabled: bool = False
     plugins_allow: tuple[str, ...] = ()
     plugins_block: tuple[str, ...] = ()
@@ -75,7 +86,7 @@ class Settings:
 @lru_cache(maxsize=1)
 def _model() -> type[BaseModel]:
     # pydantic costs more than the rest of a session start: it is imported where a file is really read.
-    from pydantic import BaseModel, ConfigDict, StrictBool, StrictStr
+    from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
     class SettingsFile(BaseModel):
         model_config = ConfigDict(extra="forbid")
@@ -86,6 +97,10 @@ def _model() -> type[BaseModel]:
         matrix_match_without_server: StrictBool = False
         timezone: StrictStr = ""
         tokenizer: StrictStr = "o200k_base"
+        idle_minutes: StrictInt = Field(30, ge=1, le=7 * 24 * 60)
+        flush_at_percent: StrictInt = Field(80, ge=1, le=99)
+        context_window: StrictInt = Field(0, ge=0, le=10**9)
+        compaction_at: StrictInt = Field(0, ge=0, le=10**9)
         plugins_disabled: StrictBool = False
         plugins_allow: list[StrictStr] = []
         plugins_block: list[StrictStr] = []
@@ -194,7 +209,20 @@ def _from_text(key: str, text: str, variable: str) -> object:
         return text.strip().lower() not in ("0", "false", "no", "off")
     if key in _LISTS:
         return [part.strip() for part in text.split(",") if part.strip()]
-    return text
+    return _number(key, text, variable) if key in _FLUSH_KEYS else text
+
+
+def _number(key: str, text: str, variable: str) -> int:
+    """A whole number from the environment, within the bounds that the files have too."""
+    from pydantic import ValidationError
+
+    try:
+        return int(getattr(_model().model_validate({key: int(text.strip())}), key))
+    except ValidationError as error:
+        cause = error.errors()[0]["msg"]
+        raise SettingsError(f"{cause[0].lower()}{cause[1:]}", key=variable, remedy=f"Unset {variable}.") from error
+    except ValueError as error:
+        raise SettingsError(f"{text!r} is no whole number", key=variable, remedy=f"Unset {variable}.") from error
 
 
 def _check_timezone(name: str, origin: str) -> None:

@@ -14,14 +14,27 @@ if TYPE_CHECKING:
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def fast(arguments: list[str], data: bytes) -> bytes | None:
-    """The fast lane's answer, or None."""
+def load(name: str, **given: object) -> "Any":
+    """A module beside this one, by way of the bytecode cache, with what it would import from there."""
     from _frozen_importlib_external import SourceFileLoader
 
-    lane: dict[str, Any] = {"__name__": "apm_hooks.fastlane"}
-    code = SourceFileLoader("apm_hooks.fastlane", HERE + "/fastlane.py").get_code("apm_hooks.fastlane")
-    exec(code or "", lane)  # noqa: S102 - our own file, by way of the bytecode cache
-    printed: bytes | None = lane["answer"](arguments, data, os.environ)
+    full = "apm_hooks." + name
+    module = type(sys)(full)
+    module.__dict__.update(given)
+    code = SourceFileLoader(full, f"{HERE}/{name}.py").get_code(full)
+    exec(code or "", module.__dict__)  # noqa: S102 - our own file
+    return module
+
+
+def fast(arguments: list[str], data: bytes) -> bytes | None:
+    """The fast lane's answer, or None."""
+    lane = load("fastlane")
+
+    def sessions() -> "Any":
+        activity = load("activity", markfile=load("markfile"))
+        return load("sessionlane", fastlane=lane, activity=activity)
+
+    printed: bytes | None = lane.answer(arguments, data, os.environ, sessions)
     return printed
 
 

@@ -38,6 +38,15 @@ UNTRUSTED_WARNING = (
     "and memory/, then run: apm-hooks trust --workspace {quoted}"
 )
 FAILED_WARNING = "apm-hooks: memory was not loaded: {error}"
+FLUSH_FAILED = "apm-hooks: the flush could not be recorded: {error}"
+SHRUNK = (
+    "{path} lost more than half of its text in a flush turn. If that was not meant, put it back with: "
+    "apm-hooks restore {path}"
+)
+MISSED_LOG = (
+    "a compaction came without its event before it: what the conversation held by then may not be in memory. Run "
+    "apm-hooks doctor to see which events the host fires"
+)
 REFUSED_WARNING = "apm-hooks: {path} was not loaded: {reason}"
 LATE_WARNING = "apm-hooks: memory was not loaded: it took longer than {seconds:g} s. Run apm-hooks explain to see why."
 ESTIMATE_WARNING = "apm-hooks: {warning}"

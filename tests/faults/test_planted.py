@@ -104,6 +104,8 @@ def outcomes(
 def test_a_planted_fault_is_caught(outcomes: dict[Path, Future[Outcome]], patch: Path) -> None:
     outcome = outcomes[patch].result()
     assert not outcome.refused, f"{patch.name} no longer applies, make it anew:\n{outcome.refused}"
+    if outcome.code == 0 and " skipped" in outcome.said and not os.environ.get("CI"):
+        pytest.skip(f"this machine cannot run what catches it:\n{outcome.said[-500:]}")
     assert outcome.code == 1, f"the tests did not fail but ended with {outcome.code}:\n{outcome.said[-2000:]}"
     failed = {re.split(r"\[| - ", line)[0].removeprefix("FAILED ") for line in outcome.said.splitlines()}
     assert set(named_tests(patch)) <= failed, f"not all of them caught it:\n{outcome.said[-2000:]}"

@@ -19,7 +19,7 @@ LINE = hook_line("claude-code")
 START = Path(apm_hooks.__file__).parent / "start.py"
 
 # What a bare interpreter with `-I -S` has loaded, and what the lane may add to it.
-LANE_MAY_LOAD = {"_json", "_blake2", "fcntl", "_hashlib"}
+LANE_MAY_LOAD = {"_json", "_blake2", "fcntl", "_hashlib", "errno"}
 
 
 def run(made: Bench, event: object, line: str = LINE, **env: str) -> subprocess.CompletedProcess[str]:
@@ -98,7 +98,7 @@ def test_a_subagent_gets_nothing(made: Bench, event: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["PreCompact", "PostCompact", "Stop", "SessionEnd", "PreToolUse", "Notification", "Invented"],
+    ["PostCompact", "Stop", "StopFailure", "SessionEnd", "PreToolUse", "Notification", "Invented"],
 )
 def test_other_events_print_nothing(made: Bench, name: str) -> None:
     done = run(made, {**payload(made), "hook_event_name": name, "tool_name": "Bash", "tool_input": {"command": "ls"}})

@@ -83,9 +83,7 @@ def test_the_highest_priority_wins_among_rows_that_match(group: Bench) -> None:
     assert "word-of-attention" in ask(group, prompt(group, "is the database outage an incident?"), GROUP_KEY)
 
 
-@pytest.mark.parametrize(
-    "text", ["good morning", "thanks!", "", "   ", "what a lovely sunset", "/remem", "/compact now"]
-)
+@pytest.mark.parametrize("text", ["good morning", "thanks!", "", "   ", "what a lovely sunset", "/compact now"])
 def test_what_matches_nothing_loads_nothing(group: Bench, text: str) -> None:
     assert ask(group, prompt(group, text), GROUP_KEY) == ""
 
@@ -231,7 +229,11 @@ def test_a_done_epoch_is_answered_by_the_lane(group: Bench) -> None:
     more = json.dumps(prompt(group, "who is responsible?")).encode()
     assert fastlane.answer(ARGUMENTS, more, env) is None
     ask(group, prompt(group, "the architecture"), GROUP_KEY)
+    assert fastlane.answer(ARGUMENTS, more, env) is None, "the turn before had no end yet"
+    ask(group, payload(group, hook_event_name="Stop"), GROUP_KEY)
     assert fastlane.answer(ARGUMENTS, more, env) == b""
+    assert fastlane.answer(ARGUMENTS, more, env) is None, "nor has this one"
+    ask(group, payload(group, hook_event_name="Stop"), GROUP_KEY)
     other = {**group.env, "APM_SESSION": "agent:main:telegram:group:-100888"}
     assert fastlane.answer(ARGUMENTS, more, other) is None
     group.settings('timezone = "UTC"\n')

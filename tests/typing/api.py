@@ -14,8 +14,10 @@ from apm_hooks import (
     Bound,
     ChatType,
     Contribution,
+    Delta,
     FlushAnswer,
     Flushed,
+    FlushReport,
     FlushRequest,
     Fragment,
     HostEvent,
@@ -28,6 +30,9 @@ from apm_hooks import (
     MessageReceived,
     NameRefusedError,
     NotTrustedError,
+    Outcome,
+    Pending,
+    PendingKind,
     Review,
     Reviewed,
     Route,
@@ -41,8 +46,10 @@ from apm_hooks import (
     SessionStart,
     SettingsError,
     Source,
+    Status,
     Step,
     ToolCall,
+    Trigger,
     UsageError,
     Verdict,
     hookimpl,
@@ -151,10 +158,12 @@ def turn(root: Path, env: Mapping[str, str], plugins: Mapping[str, object]) -> s
         dry: tuple[Loaded, Loaded | None] = runtime.explain(event)
         route: RouteMatch | None = runtime.route(decision.scope, event.message)
         verdict: Verdict = runtime.tool_call(event, "Read", {"file_path": "MEMORY.md"}, str(root))
-        answers: tuple[FlushAnswer, ...] = runtime.flush(event, "remem", text="all of it")
-        more: tuple[FlushAnswer, ...] = runtime.flush(event, "pre-compaction", usage_percent=81.5)
-        runtime.turn_ended(event)
-        runtime.session_end(event)
+        report: FlushReport = runtime.flush(event, "remem", text="all of it", identity="p1", tell=False)
+        more: FlushReport = runtime.flush(event, "pre-compaction", usage_percent=81.5, messages=3, tokens=None)
+        settled: FlushReport | None = runtime.turn_ended(event)
+        ended: FlushReport | None = runtime.session_end(event, messages=3, tokens=900)
+        runtime.compacted(event)
+        swept: tuple[FlushReport, ...] = runtime.sweep()
     except NotTrustedError as error:
         return error.remedy
     except (SettingsError, UsageError, NameRefusedError) as error:
@@ -163,9 +172,16 @@ def turn(root: Path, env: Mapping[str, str], plugins: Mapping[str, object]) -> s
         return error.cause
     except ApmError as error:
         return f"{error.code} {error.exit_code} {error.as_dict()}"
-    said = [answer.directive for answer in (*answers, *more) if answer.directive]
+    answers: tuple[FlushAnswer, ...] = report.answers + more.answers
+    kinds: tuple[Status, Trigger, Outcome | None] = (report.status, report.trigger, report.outcome)
+    delta: Delta = report.delta
+    changed: tuple[str, ...] = delta.changed
+    first: Pending | None = report.pending[0] if report.pending else None
+    left: list[tuple[str, PendingKind]] = [(item.id, item.kind) for item in report.pending]
+    said = [answer.directive for answer in answers if answer.directive]
     denied = verdict.reason if verdict.deny else ""
-    return "\n".join([injection.text, *(step.reason for step in steps), *said, denied, str(route), str(dry)])
+    rest = str((route, dry, kinds, changed, first, left, settled, ended, swept, started.directive.text))
+    return "\n".join([injection.text, *(step.reason for step in steps), *said, denied, rest])
 
 
 async def async_turn(root: Path, env: Mapping[str, str]) -> str:
@@ -179,10 +195,12 @@ async def async_turn(root: Path, env: Mapping[str, str]) -> str:
     dry: tuple[Loaded, Loaded | None] = await runtime.explain(event)
     route: RouteMatch | None = await runtime.route(decision.scope, "hello")
     verdict: Verdict = await runtime.tool_call(event, "Bash", {"command": "ls"}, str(root))
-    answers: tuple[FlushAnswer, ...] = await runtime.flush(event, "idle")
-    await runtime.turn_ended(event)
+    report: FlushReport = await runtime.flush(event, "idle")
+    settled: FlushReport | None = await runtime.turn_ended(event)
     await runtime.session_end(event)
-    return f"{loaded.warning}{later.tripped}{verdict.deny}{answers}{route}{dry}"
+    await runtime.compacted(event)
+    swept: tuple[FlushReport, ...] = await runtime.sweep()
+    return f"{loaded.warning}{later.tripped}{verdict.deny}{report}{route}{dry}{settled}{swept}"
 
 
 def tests(folder: Path) -> None:
@@ -201,7 +219,8 @@ def tests(folder: Path) -> None:
         loaded: Loaded = workspace.session_start("agent:main:telegram:group:-1", source=Source.CLEAR)
         workspace.message("hello", "agent:main:telegram:group:-1")
         verdict: Verdict = workspace.tool_call("Read", {"file_path": str(written)})
-        answers: tuple[FlushAnswer, ...] = workspace.flush("remem", text="all")
+        report: FlushReport = workspace.flush("remem", text="all")
+        settled: FlushReport | None = workspace.turn_ended()
         checker.check(loaded.injection.text, loaded.decision.scope)
         checker.check(workspace.state(), None)
         found: tuple[Planted, ...] = checker.found(workspace.read("MEMORY.md"))
@@ -210,4 +229,4 @@ def tests(folder: Path) -> None:
     calls: tuple[Call, ...] = recorder.calls
     scopes: list[Scope | None] = [event.scope for event in recorder.of(SessionStart)]
     foreign: tuple[str, ...] = leaks({canary: "DM"}, "…", DM)
-    print(calls, scopes, foreign, verdict, answers, found, runtime.root, lines)
+    print(calls, scopes, foreign, verdict, report, settled, found, runtime.root, lines)

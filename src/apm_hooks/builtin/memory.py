@@ -6,7 +6,7 @@ from datetime import date
 
 from apm_hooks import texts
 from apm_hooks.events import Contribution, MessageReceived, SessionStart
-from apm_hooks.flushstate import DM_STATE
+from apm_hooks.flushstate import DM_STATE, state_path
 from apm_hooks.protocol import dm, group
 from apm_hooks.protocol.loading import Loading
 from apm_hooks.records import DM
@@ -24,10 +24,12 @@ def apm_session_start(event: SessionStart) -> Contribution:
         loading.say("0 map", texts.NO_MEMORY)
         return _contribution(loading)
     if event.scope == DM:
-        dm.load_start(loading, event.day, event.last_flush, message_events=event.host.message_events)
+        dm.load_start(loading, event.day, event.last_flush, message_events=event.host.message_events,
+                      pending=event.pending)  # fmt: skip
         loading.inputs.append(DM_STATE)
         return _contribution(loading, day=event.day)
-    group.load_start(loading, event.scope, event.key_id)
+    group.load_start(loading, event.scope, event.key_id, event.pending)
+    loading.inputs.append(state_path(event.scope))
     return _contribution(loading)
 
 

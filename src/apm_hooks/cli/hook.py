@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from apm_hooks import fastlane, texts
+from apm_hooks import fastlane, seen, texts
 from apm_hooks.days import bounds_of
 from apm_hooks.errors import ApmError, NotTrustedError
 from apm_hooks.files import replace_bytes
@@ -96,14 +96,17 @@ def _answer(payload: Mapping[str, Any], options: Mapping[str, str], env: Mapping
             return b""
         warning = texts.UNTRUSTED_WARNING.format(root=root, quoted=shlex.quote(root))
         return _encode(claude_code.notice_answer(name, texts.NOT_TRUSTED, warning))
+    seen.note(root, claude_code.HOST, name, time.time_ns())
     bound = env.get("APM_SESSION")
     if bound is not None and session != bound and not runtime.is_owner(replace(event, session_key=bound)):
         # Inside another session than the owner's, an option cannot name a second one.
         event = replace(event, session_key=bound)
     if name == "PreToolUse":
         return _encode(_judged(runtime, event, payload))
-    if name == "UserPromptSubmit":
-        return _encode(claude_code.answer_of(name, runtime.message_received(event, caps=claude_code.CAPS)))
+    if name != "SessionStart":
+        from apm_hooks.hosts.claude_code_flush import answer_event
+
+        return _encode_any(answer_event(runtime, event, payload, env))
     now = time.time_ns()
     loaded = runtime.session_start(event, caps=claude_code.CAPS)
     printed = _encode(claude_code.answer_of(name, loaded))
@@ -118,6 +121,11 @@ def _judged(runtime: Runtime, event: HostEvent, payload: Mapping[str, Any]) -> M
     arguments = given if isinstance(given, dict) else {}
     verdict = runtime.tool_call(event, str(payload.get("tool_name")), arguments, str(payload.get("cwd") or ""))
     return claude_code.denial(verdict.reason) if verdict.deny else {}
+
+
+def _encode_any(answer: Mapping[str, Any] | str) -> bytes:
+    """JSON, or plain text for the event whose text goes to the summariser."""
+    return answer.encode("utf-8", "backslashreplace") if isinstance(answer, str) else _encode(answer)
 
 
 def _encode(document: Mapping[str, Any]) -> bytes:
@@ -161,9 +169,11 @@ def _keep(runtime: Runtime, event: HostEvent, loaded: Loaded, printed: bytes, en
     if not believable(stamps, now, LIMITS.racy_ns):
         return
     begins, ends = bounds_of(loaded.day, runtime.zone())
+    entry = runtime.ledger_entry(event, loaded)
     record = {
         "format": fastlane.FORMAT, "stamps": stamps, "from": begins, "until": ends,
-        "line": encode(runtime.ledger_entry(event, loaded)).decode(), "digest": loaded.injection.digest,
+        "line": encode(entry).decode(), "digest": loaded.injection.digest, "active": entry["active"],
+        "idle": runtime.sessions.idle_seconds, "turn": runtime.limits.turn_seconds,
     }  # fmt: skip
     path = fastlane.record_path(env, root, event.host, event.source.value, event.session_key)
     with contextlib.suppress(ApmError):

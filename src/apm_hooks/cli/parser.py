@@ -34,6 +34,17 @@ _COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("hook-command", "apm_hooks.cli.hookcommand", "print the line that install writes"),
     ("plugins", "apm_hooks.cli.plugins", "show the plugins, what they do, and what is wrong with them"),
     ("explain", "apm_hooks.cli.explain", "show what would be loaded, why, and at what cost"),
+    ("flush", "apm_hooks.cli.flush", "record that memory is to be written back, and say how"),
+    ("status", "apm_hooks.cli.status", "show each scope's last flush, what is pending and what changed"),
+    ("write", "apm_hooks.cli.write", "write a decision, status, fact, person or day where it belongs"),
+    ("route", "apm_hooks.cli.route", "add a row to the index's routing table, or retire one"),
+    ("archive", "apm_hooks.cli.archive", "say that a memory file is archived, or take that back"),
+    ("restore", "apm_hooks.cli.restore", "put back what a memory file held before it was changed"),
+    ("pending", "apm_hooks.cli.pending", "note, list and settle unconfirmed leads"),
+    ("watch", "apm_hooks.cli.watch", "flush sessions when they go quiet"),
+    ("sweep", "apm_hooks.cli.sweep", "flush the sessions that are quiet now, for cron"),
+    ("audit", "apm_hooks.cli.audit", "check memory files, and say where each thing belongs"),
+    ("doctor", "apm_hooks.cli.doctor", "find what keeps the hooks from working, and how to mend it"),
 )
 
 

@@ -13,6 +13,14 @@ from apm_hooks.records import Bound, HostEvent, Loaded, Source
 
 HOST = "claude-code"
 
+ANSWERED = (
+    "SessionStart", "SubagentStart", "UserPromptSubmit", "PreToolUse", "PreCompact", "PostCompact", "Stop",
+    "StopFailure", "SessionEnd",
+)  # fmt: skip
+"""The events that we answer; any other is passed over."""
+TURN_ENDS = ("Stop", "StopFailure")
+"""A turn's end; one that the user breaks off has none."""
+
 CAP_UNITS = 10_000
 """One string of a hook's answer may hold so many UTF-16 units; one more, and the model gets a preview instead."""
 
@@ -20,14 +28,14 @@ CAPS = (Bound("utf16", utf16_units, CAP_UNITS),)
 
 
 def event_of(payload: Mapping[str, Any], session_key: str | None) -> HostEvent | None:
-    """The record of a SessionStart, SubagentStart, UserPromptSubmit or PreToolUse payload; None for any other event,
-    for an unknown source, and for a slash command, which is no message.
+    """The record of a payload of one of `ANSWERED`; None for any other event, and for an unknown source.
 
-    A coding CLI has no chats: without a session key its sessions are the owner's own (protocol, section 3).
+    A coding CLI has no chats: without a session key its sessions are the owner's own (protocol, section 3). A slash
+    command begins a turn as a message does, but routes to nothing.
     """
     name, source = payload.get("hook_event_name"), payload.get("source")
     message = str(payload.get("prompt") or "") if name == "UserPromptSubmit" else ""
-    if name not in ("SessionStart", "SubagentStart", "UserPromptSubmit", "PreToolUse") or is_command(message):
+    if name not in ANSWERED:
         return None
     if name != "SessionStart":
         # What a prompt calls its source is another thing.
@@ -41,8 +49,26 @@ def event_of(payload: Mapping[str, Any], session_key: str | None) -> HostEvent |
         session_key=session_key,
         single_user=True,
         subagent=name == "SubagentStart" or bool(payload.get("agent_id")),
-        message=message,
+        message="" if is_command(message) else message,
+        transcript=transcript_of(payload),
     )
+
+
+def transcript_of(payload: Mapping[str, Any]) -> str:
+    """The absolute path of the session's transcript; empty where the host names none."""
+    path = payload.get("transcript_path")
+    return path if isinstance(path, str) and path.startswith("/") and "\0" not in path else ""
+
+
+def identity_of(payload: Mapping[str, Any], size: int | None) -> str:
+    """What tells this event from others of its kind: the prompt's id, else where the transcript stands (bytes).
+
+    A turn that is compacted more than once has one flush: its directive stands until the turn is over.
+    """
+    prompt = payload.get("prompt_id")
+    if isinstance(prompt, str) and prompt:
+        return prompt
+    return "" if size is None or payload.get("hook_event_name") == "UserPromptSubmit" else f"transcript:{size}"
 
 
 def is_command(message: str) -> bool:

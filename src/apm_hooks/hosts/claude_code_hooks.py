@@ -22,6 +22,11 @@ EVENTS: tuple[tuple[str, str | None], ...] = (
     ("SessionStart", "startup|resume|clear|compact|fork"),
     ("SubagentStart", None),
     ("UserPromptSubmit", None),
+    ("PreCompact", None),
+    ("PostCompact", None),
+    ("Stop", None),
+    ("StopFailure", None),
+    ("SessionEnd", None),
 )
 """Event and matcher, None for all. Version 2.1.100 drops a whole file for one event that it does not know."""
 TIMEOUT_SECONDS = 10

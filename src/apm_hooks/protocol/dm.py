@@ -18,8 +18,13 @@ LONGTERM = "memory/main/longterm.md"
 NOTES_SHARE = 1 / 3
 
 
-def load_start(loading: Loading, today: date, last_flush: Callable[[], str], *, message_events: bool) -> None:
+def load_start(
+    loading: Loading, today: date, last_flush: Callable[[], str], *, message_events: bool,
+    pending: Callable[[], Sequence[str]] = tuple,
+) -> None:  # fmt: skip
     """Layers 0 and 1, the notes of today and yesterday, and the line on the last flush, which `last_flush()` gives.
+
+    What `pending()` gives, left to be settled by earlier flushes, stands before all.
 
     Without an index there is nothing but a short notice that memory is not initialised, and how. A host that fires no
     message events gets layer 2 at once: the long-term file.
@@ -28,8 +33,10 @@ def load_start(loading: Loading, today: date, last_flush: Callable[[], str], *, 
     if found is None:
         if loading.steps[-1].verdict == "absent":
             loading.say("layer 0", texts.DM_NOT_INITIALISED)
+            loading.tell("pending", pending())
         return
     loading.take_budget(parse_index(found.text, DM))
+    loading.tell("pending", pending())
     if not loading.add("layer 0", INDEX, DM.index_path, found, more_to_come=True):
         spend(loading)
         return

@@ -24,8 +24,9 @@ ATTENTION, PROJECT = "attention.md", "project.md"
 _ARCHIVE_MARKS = ("[archived]", "已归档")
 
 
-def load_start(loading: Loading, scope: Scope, mapped_id: str) -> None:
-    """Steps 0 and 1: a session start has no message to route.
+def load_start(loading: Loading, scope: Scope, mapped_id: str, pending: Callable[[], Sequence[str]] = tuple) -> None:
+    """Steps 0 and 1: a session start has no message to route. What `pending()` gives, left to be settled by earlier
+    flushes, stands before the index.
 
     A mapped group without an index gets a short first-join notice and nothing else (protocol, section 3).
     """
@@ -36,6 +37,7 @@ def load_start(loading: Loading, scope: Scope, mapped_id: str) -> None:
             loading.say("1 index", texts.FIRST_JOIN.format(path=scope.index_path))
         return
     loading.take_budget(parse_index(found.text, scope))
+    loading.tell("pending", pending())
     if not loading.add("1 index", INDEX, scope.index_path, found, more_to_come=True, alone=True):
         spend(loading)
 

@@ -114,6 +114,19 @@ class Loading:
         else:
             self.steps.append(Step(step, "", "skipped", texts.SKIP_NO_ROOM))
 
+    def tell(self, step: str, lines: Sequence[str]) -> None:
+        """Add lines of our own, one after another, while they take no more than a part of the budget: the rest of it is
+        the memory's."""
+        for line in lines:
+            said = len(self.fragments)
+            self.say(step, line)
+            if len(self.fragments) == said:
+                return
+            if self.spent() > self.budget * self.limits.news_share:
+                self.fragments.pop()
+                self.note(step, "", "skipped", texts.SKIP_NO_ROOM)
+                return
+
     def note(self, step: str, path: str, verdict: str, reason: str) -> None:
         """A decision without text of its own."""
         self.steps.append(Step(step, path, verdict, reason))
@@ -145,8 +158,10 @@ class Loading:
         return render(self.scope, fragments)
 
     def _budget_bound(self, *, reserved: bool) -> Bound:
-        """What is left of the budget; `reserved` keeps back what it costs to say that it is spent."""
+        """What is left of the budget; `reserved` keeps back what it costs to say that it is spent, and room for one
+        directive to write memory back, so that a full budget never silences a flush."""
         keep = self.counter(texts.BUDGET_SPENT) + self.limits.seam_tokens if reserved else 0
+        keep += min(self.limits.directive_tokens, int(self.budget * self.limits.directive_share)) if reserved else 0
         return Bound("tokens", self.counter, self.budget - self.spent_before - keep)
 
     def _outer(self) -> list[Bound]:

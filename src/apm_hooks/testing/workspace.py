@@ -13,8 +13,9 @@ from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 from apm_hooks.errors import UsageError
-from apm_hooks.events import FlushAnswer, Verdict
+from apm_hooks.events import Verdict
 from apm_hooks.extensions import Extensions
+from apm_hooks.flushrecords import FlushReport
 from apm_hooks.places import places
 from apm_hooks.plugins import Plugins, PluginSettings
 from apm_hooks.records import LIMITS, HostEvent, Limits, Loaded, Source
@@ -218,9 +219,13 @@ class TemporaryWorkspace:
     def flush(
         self, trigger: str = "remem", key: str | None = None, *, text: str = "", usage_percent: float | None = None,
         **more: Any,
-    ) -> tuple[FlushAnswer, ...]:  # fmt: skip
+    ) -> FlushReport:  # fmt: skip
         """Let a trigger fire in a session: `remem`, `pre-compaction` or `idle`; `more` as in `event`."""
         return self.running.flush(self.event(key, **more), trigger, text=text, usage_percent=usage_percent)
+
+    def turn_ended(self, key: str | None = None, **more: Any) -> FlushReport | None:
+        """End the agent's turn in a session: what it wrote for a flush is settled; `more` as in `event`."""
+        return self.running.turn_ended(self.event(key, **more))
 
     def log(self) -> tuple[dict[str, str], ...]:
         """The lines of the log so far; each has `when`, `code`, `scope` and `text`."""
