@@ -112,16 +112,19 @@ def strays(scope: str, root: str, paths: set[str]) -> list[str]:
 
 
 class Flushes(RuleBasedStateMachine):
-    """One workspace with the owner and two groups."""
+    """One workspace with the owner and two groups. What all examples may share, the token ranks, lies in `shared`."""
+
+    shared = ""
 
     def __init__(self) -> None:
         super().__init__()
-        self.folder = Path(tempfile.mkdtemp(prefix="flush-model-"))
+        self.folder = Path(tempfile.mkdtemp(dir=self.shared or None))
         self.patch = pytest.MonkeyPatch()
         self.patch.setattr(os, "fsync", lambda _: None)
         self.patch.setattr("apm_hooks.locking._COURTESY", 0)
         self.made: Bench = bench(self.folder, settings='timezone = "UTC"\n')
-        self.made.env["XDG_CACHE_HOME"] = os.path.join(tempfile.gettempdir(), f"flush-model-cache-{os.getpid()}")
+        if self.shared:
+            self.made.env["XDG_CACHE_HOME"] = f"{self.shared}/cache"
         self.made.groups({"-100777": "alpha", "-100888": "beta"})
         for scope in ("alpha", "beta"):
             self.made.write(f"memory/groups/{scope}.md", f"# {scope}\n")
@@ -133,7 +136,6 @@ class Flushes(RuleBasedStateMachine):
             "alpha": {"memory/groups/alpha.md": "0"},
             "beta": {"memory/groups/beta.md": "0"},
         }
-        self.names = {which: str(which) for which in SESSIONS}
         self.model = Model(START, {scope: list(map(str, order[scope])) for scope in SCOPES}, files)
         self.keys: dict[str, dict[str, Any]] = {scope: {} for scope in SCOPES}
         self.items: dict[str, list[str]] = {scope: [] for scope in SCOPES}
@@ -144,6 +146,7 @@ class Flushes(RuleBasedStateMachine):
         self.unsaved: set[str] = set()
         self.unsummed: set[str] = set()
         self.told: dict[str, list[tuple[str, str, tuple[str, ...]]]] = {scope: [] for scope in SCOPES}
+        self.ctimes: dict[str, int] = {}
         self.doors = Doors()
         self.restart()
 
@@ -154,7 +157,6 @@ class Flushes(RuleBasedStateMachine):
     @initialize(believed=st.booleans())
     def stamps(self, *, believed: bool) -> None:
         """Whether the stamps of files are old enough to be believed, so that not every file is hashed each time."""
-        self.believed = believed
         ahead = 10**11 if believed else 0
         self.patch.setattr(flusher, "time", SimpleNamespace(time=time.time, time_ns=lambda: time.time_ns() + ahead))
 
@@ -341,11 +343,6 @@ class Flushes(RuleBasedStateMachine):
             os.utime(file, ns=(file.stat().st_atime_ns, file.stat().st_mtime_ns))
         self.ctimes[path] = file.stat().st_ctime_ns
 
-    @property
-    def ctimes(self) -> dict[str, int]:
-        found: dict[str, int] = self.__dict__.setdefault("_ctimes", {})
-        return found
-
     # Foreign hands.
 
     @rule(scope=st.sampled_from(SCOPES), number=st.sampled_from((0, 0, 3)), at=st.integers(0, 4), take=st.booleans())
@@ -471,7 +468,8 @@ class Flushes(RuleBasedStateMachine):
             assert aggregate.check(self.root, ["alpha", "beta"]) == []
 
 
-def test_no_flush_is_lost_or_counted_twice_whatever_happens() -> None:
+def test_no_flush_is_lost_or_counted_twice_whatever_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Flushes, "shared", str(tmp_path))
     run_state_machine_as_test(
         Flushes,
         settings=settings(max_examples=60, stateful_step_count=40, deadline=None, print_blob=True,

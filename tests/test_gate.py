@@ -471,6 +471,23 @@ def test_links_below_a_folder_of_nobodys_are_found(made: GateBench) -> None:
     assert made.judge("alpha", source).verdict.deny
 
 
+def test_a_call_with_more_in_it_than_can_be_judged_is_denied(shared: GateBench) -> None:
+    plain = [shared.access(READ, f"src/{number}.py") for number in range(1_001)]
+    wide = [shared.access(SEARCH, "src", recursive=True, only=(f"{number}.py",)) for number in range(101)]
+    for accesses in (plain, wide):
+        assert shared.judge("alpha", *accesses).verdict.deny
+        assert not shared.judge("alpha", *accesses[:-1]).verdict.deny
+        assert not shared.judge("owner", *accesses).verdict.deny
+
+
+def test_what_is_compared_for_one_call_is_bounded(shared: GateBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    python = shared.access(SEARCH, "", recursive=True, only=("*.py",))
+    monkeypatch.setattr(gate_cover, "_COMPARED", 20)
+    assert shared.judge("alpha", python).verdict.deny
+    monkeypatch.setattr(gate_cover, "_COMPARED", 200)
+    assert not shared.judge("alpha", python).verdict.deny
+
+
 def test_a_memory_too_large_to_look_through_may_hold_anything(made: GateBench, monkeypatch: pytest.MonkeyPatch) -> None:
     python = made.access(SEARCH, "", recursive=True, only=("*.py",))
     assert not made.judge("alpha", python).verdict.deny
@@ -640,7 +657,7 @@ def test_a_word_cannot_break_out_of_a_reason(shared: GateBench) -> None:
 
 def test_the_order_of_the_rules_is_that_of_the_reasons(shared: GateBench) -> None:
     """Somebody else's file is never answered with how to read it."""
-    assert [rule.__name__ for rule in RULES][:3] == ["untold", "ownership", "outside"]
+    assert [rule.__name__ for rule in RULES][:4] == ["too_many", "untold", "ownership", "outside"]
     reason = reads(
         shared, "alpha", f"{ALPHA}/attention.md", "memory/groups/beta/attention.md", loaded=()
     ).verdict.reason

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -189,3 +190,16 @@ def test_a_directive_in_a_context_that_nobody_saw_start_is_paid_for_once_it_is_s
     told = ledger.directive_entry(digest="told", tokens=40, epoch=ledger.Epoch(), scope="DM")
     assert folded(entry(), ledger.end_entry(), told, entry(ledger.SWITCH, digest="d2")).spent == 50
     assert folded(entry(), ledger.end_entry(), told, entry("compact", digest="d2")).spent == 10
+
+
+def test_a_disk_that_takes_no_line_or_half_of_one_is_an_error_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    ledger.append(str(tmp_path), "s", entry())
+    for write in (full, lambda descriptor, data: len(data) - 1):
+        monkeypatch.setattr(os, "write", write)
+        with pytest.raises(MemoryFileError, match=r"s\.jsonl: cannot be written"):
+            ledger.append(str(tmp_path), "s", entry())

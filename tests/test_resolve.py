@@ -21,7 +21,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "ws/apm.toml", "ws/MEMORY.md", "ws/README.md", "ws/memory/main/index.md", "ws/memory/groups/alpha/x.md",
         "ws/memory/groups/alpha.md", "ws/memory/caf\u00e9.md", "ws/log/a.txt", "ws/src/a.py",
         "ws/inner/memory/main/index.md", "ws/inner/b.py", "other/memory/main/index.md", "free/c.py",
-        "ws/.git/objects/pack/p.pack", "ws/.git/HEAD",
+        "ws/.git/objects/pack/p.pack", "ws/.git/objects/0f/1e", "ws/.git/HEAD",
     ):  # fmt: skip
         file = base / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -219,14 +219,19 @@ def test_a_second_name_of_a_file_that_was_not_looked_for_to_the_end_cannot_be_to
     assert at(tree, "ws/src/a.py").trouble == ""
 
 
+def holds(root: object) -> list[tuple[str, holdings.Files]]:
+    found = holdings.Holdings()
+    return [(top.name, found.files(top)) for top in found.tops(str(root))]
+
+
 def test_holdings_are_what_the_ownership_table_names(tree: Path) -> None:
-    found = holdings.holdings_of(f"{tree}/ws")
-    paths = [path for top in found for path, _ in top.files]
-    assert all(top.complete for top in found)
-    assert [top.name for top in found] == [".git", "MEMORY.md", "apm.toml", "log", "memory"]
+    found = holds(f"{tree}/ws")
+    paths = [path for _, files in found for path, _ in files.found]
+    assert all(files.complete for _, files in found)
+    assert [name for name, _ in found] == [".git", "MEMORY.md", "apm.toml", "log", "memory"]
     assert {"apm.toml", "MEMORY.md", "memory/main/index.md", "log/a.txt", ".git/objects/pack/p.pack"} <= set(paths)
-    assert not {"README.md", "src/a.py", "inner/memory/main/index.md"} & set(paths)
-    assert found == holdings.holdings_of(f"{tree}/ws")
+    assert not {"README.md", "src/a.py", "inner/memory/main/index.md", ".git/objects/0f/1e"} & set(paths)
+    assert found == holds(f"{tree}/ws")
 
 
 def test_holdings_of_a_memory_that_is_a_link(tmp_path: Path) -> None:
@@ -236,29 +241,30 @@ def test_holdings_of_a_memory_that_is_a_link(tmp_path: Path) -> None:
     root.mkdir()
     (root / "memory").symlink_to("../elsewhere")
     real = os.path.realpath(tmp_path / "elsewhere/main/index.md")
-    assert [top.files for top in holdings.holdings_of(str(root))] == [(("memory/main/index.md", real),)]
+    assert holds(root) == [("memory", holdings.Files((("memory/main/index.md", real),)))]
     place = resolve(real, cwd="/", roots=[os.path.realpath(root)])
     assert (os.path.realpath(root), "memory/main/index.md") in place.names
 
 
-@pytest.mark.parametrize(("files", "bound", "complete"), [(3, 4, True), (3, 2, False)])
+@pytest.mark.parametrize(("files", "bound", "complete"), [(3, 3, True), (3, 2, False)])
+@pytest.mark.parametrize("limit", ["_ENTRIES", "_ALL"])
 def test_holdings_are_bounded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: int, bound: int, complete: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, files: int, bound: int, complete: bool
 ) -> None:
-    monkeypatch.setattr(holdings, "_ENTRIES", bound)
+    monkeypatch.setattr(holdings, limit, bound)
     (tmp_path / "memory").mkdir()
     for number in range(files):
         (tmp_path / f"memory/{number}.md").touch()
-    assert [top.complete for top in holdings.holdings_of(str(tmp_path))] == [complete]
+    assert [found.complete for _, found in holds(tmp_path)] == [complete]
 
 
-def test_holdings_of_nothing(tmp_path: Path) -> None:
-    assert holdings.holdings_of(str(tmp_path / "none")) == ()
+def test_holdings_of_nothing_and_of_too_deep_a_folder(tmp_path: Path) -> None:
+    assert holds(tmp_path / "none") == []
     deep = tmp_path / "memory"
     for _ in range(60):
         deep = deep / "d"
     deep.mkdir(parents=True)
-    assert [top.complete for top in holdings.holdings_of(str(tmp_path))] == [False]
+    assert [found.complete for _, found in holds(tmp_path)] == [False]
 
 
 def test_no_file_is_opened(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,6 +56,11 @@ class Recorded:
     shrunk: list[str] = field(default_factory=list)
 
 
+def _code(error: Exception) -> str:
+    """An error's code for the log; the system's own has none."""
+    return error.code if isinstance(error, ApmError) else "system"
+
+
 class Flusher:
     """Flushes of the workspace of `engine`. `moment` gives the activity's clocks, as `activity.now` does."""
 
@@ -124,8 +129,10 @@ class Flusher:
                     idle = directive.idle_text(ask.at, recorded.delta.changed) if trigger is Trigger.IDLE else ""
                     ask = replace(ask, changed=recorded.delta.changed, text=idle)
                 recorded.book, status, made = flush.issue(book, ask, self.engine.limits)
-        except ApmError as error:
-            self.engine.journal.log(error.code, live.decision, str(error))
+        except (ApmError, OSError) as error:
+            # What was made of the book did not get into the file.
+            status, made, recorded = Status.FAILED, None, Recorded(delta=recorded.delta)
+            self.engine.journal.log(_code(error), live.decision, str(error))
             warning = texts.FLUSH_FAILED.format(error=error)
         answers: tuple[FlushAnswer, ...] = ()
         if status in (Status.ISSUED, Status.FAILED):
@@ -146,8 +153,8 @@ class Flusher:
         read."""
         try:
             return flush.covered(read_state(self.engine.root, live.scope).book, live.name, generation)
-        except ApmError as error:
-            self.engine.journal.log(error.code, live.decision, str(error))
+        except (ApmError, OSError) as error:
+            self.engine.journal.log(_code(error), live.decision, str(error))
             return None
 
     def settle(self, live: Live, *, spare: str = "") -> FlushReport | None:
@@ -165,8 +172,8 @@ class Flusher:
                     text = directive.unwritten_text(latest.trigger, latest.number, latest.at)
                     since = {entry[5] for entry in scanned.files.values()} | set(scanned.gone.values())
                     recorded.book, ended = flush.settle(scanned, live.name, since, text, self.engine.limits, spare)
-        except ApmError as error:
-            self.engine.journal.log(error.code, live.decision, str(error))
+        except (ApmError, OSError) as error:
+            self.engine.journal.log(_code(error), live.decision, str(error))
             return FlushReport(Status.FAILED, Trigger.REMEM, live.scope, warning=texts.FLUSH_FAILED.format(error=error))
         if not ended:
             return None
@@ -185,8 +192,9 @@ class Flusher:
         try:
             with self._visit(live, recorded) as book:
                 recorded.book, made = flush.miss(book, ask, self.engine.limits)
-        except ApmError as error:
-            self.engine.journal.log(error.code, live.decision, str(error))
+        except (ApmError, OSError) as error:
+            made, recorded = None, Recorded()
+            self.engine.journal.log(_code(error), live.decision, str(error))
             warning = texts.FLUSH_FAILED.format(error=error)
         self.engine.journal.log("missed", live.decision, texts.MISSED_LOG)
         if made is not None:
@@ -342,8 +350,8 @@ class Flusher:
         """What may fail without harm to the record is logged."""
         try:
             yield
-        except ApmError as error:
-            self.engine.journal.log(error.code, live.decision, str(error))
+        except (ApmError, OSError) as error:
+            self.engine.journal.log(_code(error), live.decision, str(error))
 
     def _patience(self) -> float:
         return min(self.engine.limits.lock_seconds, self.engine.limits.hook_seconds / 4)

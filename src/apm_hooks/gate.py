@@ -14,7 +14,7 @@ from apm_hooks.access import Calling
 from apm_hooks.events import Verdict
 from apm_hooks.gate_case import Case, Situation, shown
 from apm_hooks.gate_memory import Reads, memory_in_flush, protected_parts, reading, shrinking
-from apm_hooks.gate_rules import coverage, outside, ownership, pulls_in, switches, untold
+from apm_hooks.gate_rules import coverage, outside, ownership, pulls_in, switches, too_many, untold
 from apm_hooks.gate_shell import doubts, own_calls
 from apm_hooks.mentions import crowded, mentioned
 
@@ -26,6 +26,7 @@ def _within_limits(case: Case) -> str:
 
 
 RULES: tuple[Callable[[Case], str], ...] = (
+    too_many,
     untold,
     ownership,
     outside,

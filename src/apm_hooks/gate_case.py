@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import unicodedata
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from apm_hooks.access import CHANGES, Access, AccessKind, Calling
-from apm_hooks.gate_cover import Cover, Strays, covered, head_of
+from apm_hooks.gate_cover import Cover, Covers, Strays, head_of, matches_name
 from apm_hooks.gate_shut import Shut, host_folders, own_folders
 from apm_hooks.gate_texts import OWN
 from apm_hooks.injection import show_invisible
@@ -22,6 +20,8 @@ READS = frozenset((AccessKind.READ, AccessKind.SEARCH, AccessKind.EXECUTE))
 """Kinds that tell what a file holds, or could."""
 
 _SHOWN_CHARS = 160
+_NAMES = 20_000
+"""So many names in hosts' folders are looked at for one tool call."""
 _ELSEWHERE = frozenset(("history", "log"))
 """Kinds of the owner's files in another workspace that any program of theirs may write there."""
 
@@ -112,8 +112,10 @@ class Case:
         self.resolver = Resolver((situation.root, *situation.roots), situation.cwd)
         self.looks = self._narrowed(tuple(self._look(access) for access in calling.accesses))
         self.strays = Strays(self.resolver)
-        self._covers: dict[Look, Cover] = {}
+        self._covers = Covers(self.resolver)
+        self._covered: dict[Look, Cover] = {}
         self._shut: tuple[tuple[str, Shut], ...] | None = None
+        self._names_left = _NAMES
 
     def _look(self, access: Access) -> Look:
         if not access.path:
@@ -144,11 +146,11 @@ class Case:
 
     def cover(self, look: Look) -> Cover:
         """What a wide access could touch of somebody's files."""
-        if look not in self._covers:
-            found = [covered(self.resolver, look.access, place, look.rest) for place in look.places]
+        if look not in self._covered:
+            found = [self._covers.of(look.access, place, look.rest) for place in look.places]
             names = tuple(dict.fromkeys(name for each in found for name in each.names))
-            self._covers[look] = Cover(names, any(each.more for each in found))
-        return self._covers[look]
+            self._covered[look] = Cover(names, any(each.more for each in found))
+        return self._covered[look]
 
     def may(self, name: Name, *, change: bool) -> bool:
         """Whether the scope may read or change one path, by the ownership table; what is nobody's, it may.
@@ -172,9 +174,10 @@ class Case:
         """As `may`; a folder is judged as a file in it would be, since its own name belongs to no group. What is meant
         with all below it (`wide`), and is not there, may be either."""
         root, path = name
-        group = self.situation.group
-        within = (root, f"{path}/-")
-        if path and (place.folder or (group is not None and root == self.situation.root and path == group.directory)):
+        group, within = self.situation.group, (root, f"{path}/-")
+        if not path:
+            return True
+        if place.folder or (group is not None and root == self.situation.root and path == group.directory):
             return self.may(within, change=change)
         return self.may(name, change=change) and (not wide or place.exists or self.may(within, change=change))
 
@@ -194,12 +197,6 @@ class Case:
                     return name
         return None
 
-    def touched(self, look: Look) -> Iterator[Name]:
-        """The names of every file that an access could touch: where it begins, and what it covers."""
-        yield from look.names
-        if look.wide:
-            yield from self.cover(look).names
-
     def shut(self) -> tuple[tuple[str, Shut], ...]:
         """Folders outside the workspaces that are shut, each with every path it is known by. To the owner none is but
         our own configuration."""
@@ -212,6 +209,16 @@ class Case:
                 (path, each) for each in every for path in dict.fromkeys((each.folder, self.resolver.real(each.folder)))
             )
         return self._shut
+
+    def holds_name(self, folder: str, only: tuple[str, ...]) -> bool:
+        """Whether some file below a folder has a name that is looked for; one that is too large may hold any."""
+        if not os.path.isdir(folder):
+            return matches_name(os.path.basename(folder), only)
+        for _, _, files in os.walk(folder):
+            self._names_left -= len(files) + 1
+            if self._names_left < 0 or any(matches_name(file, only) for file in files):
+                return True
+        return False
 
 
 def _is_target(look: Look, written: set[tuple[str, str]]) -> bool:
@@ -234,4 +241,4 @@ def of_hooks(name: Name) -> bool:
 
 def same_path(path: str, other: str) -> bool:
     """Whether two paths are one file for the most forgiving file system."""
-    return fold(unicodedata.normalize("NFC", path)) == fold(unicodedata.normalize("NFC", other))
+    return fold(path) == fold(other)

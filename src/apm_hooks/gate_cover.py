@@ -15,6 +15,7 @@ from itertools import islice
 from typing import TypeVar
 
 from apm_hooks.access import Access
+from apm_hooks.holdings import TOPS, Top
 from apm_hooks.ownership import classify
 from apm_hooks.resolve import Name, Place, Resolver, below, fold
 
@@ -27,6 +28,8 @@ _ANY = re.compile(".", re.DOTALL)
 _T = TypeVar("_T")
 _STRAYS = 20_000
 _STRAY_LINKS = 2_000
+_COMPARED = 300_000
+"""So many files are compared with the accesses of one tool call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,26 +53,47 @@ def _is_pattern(part: str) -> bool:
     return bool(_WILD.search(_LITERAL.sub("", part)) or _STRANGE.search(part))
 
 
-def covered(resolver: Resolver, access: Access, head: Place, rest: tuple[str, ...]) -> Cover:
-    """The files of somebody's that a pattern or a recursive access could touch, by the ownership table."""
-    found: dict[Name, None] = {}
-    more = False
-    for root in resolver.roots:
-        starts = [own for name, own in head.names if name == root]
-        for top in resolver.holdings(root):
-            near = below(top.base, head.real) is not None or below(head.real, top.base) is not None
-            if not near and not any(start == "" or fold(start.split("/")[0]) == fold(top.name) for start in starts):
-                continue
-            for own, real in top.files:
-                tails = [tail for start in starts if (tail := below(own, start) if start else own) is not None]
-                if near and (tail := below(real, head.real)) is not None:
-                    tails.append(tail)
-                if any(_matches(tail, rest, access.recursive, access.only) for tail in tails):
-                    found[root, own] = None
-            inside = below(head.real, top.base) is not None and (access.recursive or bool(rest))
-            if not top.complete and (inside or not near or head_enters(top.base, head, rest, access.recursive)):
-                more = True
-    return Cover(tuple(found), more)
+class Covers:
+    """What the wide accesses of one tool call could touch, by the ownership table and the files that are there."""
+
+    def __init__(self, resolver: Resolver) -> None:
+        self.resolver = resolver
+        self._left = _COMPARED
+
+    def of(self, access: Access, head: Place, rest: tuple[str, ...]) -> Cover:
+        """The files of somebody's that a pattern or a recursive access could touch."""
+        found: dict[Name, None] = {}
+        more = False
+        for root in self.resolver.roots:
+            starts = [own for name, own in head.names if name == root]
+            for top in self._tops(root, head, starts):
+                near = below(top.base, head.real) is not None or below(head.real, top.base) is not None
+                if not near and not any(start == "" or fold(start.split("/")[0]) == fold(top.name) for start in starts):
+                    continue
+                files = self.resolver.holdings.files(top)
+                self._left -= len(files.found)
+                if self._left < 0:
+                    return Cover(tuple(found), more=True)
+                for own, real in files.found:
+                    tails = [tail for start in starts if (tail := below(own, start) if start else own) is not None]
+                    if near and (tail := below(real, head.real)) is not None:
+                        tails.append(tail)
+                    if any(_matches(tail, rest, access.recursive, access.only) for tail in tails):
+                        found[root, own] = None
+                inside = below(head.real, top.base) is not None and (access.recursive or bool(rest))
+                if not files.complete and (inside or not near or head_enters(top.base, head, rest, access.recursive)):
+                    more = True
+        return Cover(tuple(found), more)
+
+    def _tops(self, root: str, head: Place, starts: Sequence[str]) -> Iterator[Top]:
+        """What of a workspace could be touched: all of one that the access begins in or above, and of any other what
+        lies elsewhere by a link."""
+        if starts or below(root, head.real) is not None:
+            yield from self.resolver.holdings.tops(root)
+            return
+        for name in TOPS:
+            if os.path.islink(f"{root}/{name}"):
+                yield Top(root, name, os.path.realpath(f"{root}/{name}"))
 
 
 def head_enters(folder: str, head: Place, rest: tuple[str, ...], recursive: bool) -> bool:

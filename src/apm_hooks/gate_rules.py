@@ -7,14 +7,16 @@ import os
 from apm_hooks import gate_texts
 from apm_hooks.access import AccessKind
 from apm_hooks.gate_case import READS, Case, Look, of_hooks, row_of
-from apm_hooks.gate_cover import head_enters, matches_name
+from apm_hooks.gate_cover import head_enters
 from apm_hooks.gate_shut import INSTRUCTIONS, SWITCHES, Shut
 from apm_hooks.mentions import mentioned
 from apm_hooks.resolve import Name, Place, below, fold
 
 _OPERATORS_FILES = ("trust.json", "config.toml")
 _TAKES_AWAY = (AccessKind.DELETE, AccessKind.MOVE_FROM)
-_NAMES_LOOKED_AT = 5_000
+_PATHS = 1_000
+_WIDE = 100
+"""So many paths, folders and patterns of one call are judged outside the owner's scope."""
 
 
 def untold(case: Case) -> str:
@@ -23,6 +25,14 @@ def untold(case: Case) -> str:
         return ""
     unclear = (look for look in case.looks if any(place.trouble for place in look.places))
     return next((gate_texts.UNTOLD.format(path=case.shown(look)) for look in unclear), "")
+
+
+def too_many(case: Case) -> str:
+    """A call with more in it than can be judged in time: the host would take no answer for a yes."""
+    if case.situation.owner:
+        return ""
+    wide = sum(look.wide for look in case.looks)
+    return gate_texts.TOO_MANY if len(case.looks) > _PATHS or wide > _WIDE else ""
 
 
 def ownership(case: Case) -> str:
@@ -98,17 +108,7 @@ def _covers_folder(case: Case, look: Look, place: Place, folder: str) -> bool:
         return False
     if not head_enters(folder, place, look.rest, look.access.recursive) or not os.path.lexists(folder):
         return False
-    return not only or _holds_name(folder, only)
-
-
-def _holds_name(folder: str, only: tuple[str, ...]) -> bool:
-    """Whether some file in a folder has a name that is looked for; a folder that is too large may hold any."""
-    seen = 0
-    for _, _, files in os.walk(folder):
-        seen += len(files) + 1
-        if seen > _NAMES_LOOKED_AT or any(matches_name(file, only) for file in files):
-            return True
-    return not os.path.isdir(folder) and matches_name(os.path.basename(folder), only)
+    return not only or case.holds_name(folder, only)
 
 
 def switches(case: Case) -> str:

@@ -19,6 +19,7 @@ HOOKS_ONLY = (
 )
 GROUPS_OWN = "{path} belongs to a group: it may be read here, but is changed only in that group's conversation."
 OTHER_WORKSPACE = "{path} is memory of another workspace. Change it in a session of that workspace."
+TOO_MANY = "That is more paths than can be judged in one call. Do it in smaller steps, or name one folder."
 UNTOLD = "It cannot be told which file {path} is. Name the file itself, by a plain path."
 
 STORED = "{path} holds what a host or the hooks keep of conversations and settings. Go on without it."

@@ -15,8 +15,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from apm_hooks import fastlane
-from apm_hooks.errors import LockTimeoutError
+from apm_hooks.errors import LockTimeoutError, MemoryFileError
 from apm_hooks.files import open_to_append, read_bytes, replace_bytes, state_directory
+from apm_hooks.opening import cause_of
 from apm_hooks.records import LIMITS, Source
 
 DIRECTORY = ".apm/ledger"
@@ -162,11 +163,21 @@ def append(root: str, name: str, entry: Mapping[str, object]) -> None:
                 return
             if status.st_nlink:
                 # Without a name it was replaced between opening and locking: the line would go to a dead file.
-                os.write(descriptor, line)
+                _write(descriptor, line, path)
                 return
         finally:
             os.close(descriptor)
     raise LockTimeoutError("keeps being replaced", file=path, remedy="Try again.")
+
+
+def _write(descriptor: int, line: bytes, path: str) -> None:
+    try:
+        if os.write(descriptor, line) == len(line):
+            return
+        cause = "only a part of the line was written"
+    except OSError as error:
+        cause = cause_of(error)
+    raise MemoryFileError(f"cannot be written: {cause}", file=path)
 
 
 def _open_locked(root: str, path: str) -> int:

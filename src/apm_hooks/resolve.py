@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from urllib.parse import unquote
 
-from apm_hooks.holdings import Top, folders, holdings_of
+from apm_hooks.holdings import Holdings, folders
 from apm_hooks.names import without_invisible
 
 Name = tuple[str, str]
@@ -101,7 +101,7 @@ class Resolver:
     def __init__(self, roots: Sequence[str], cwd: str) -> None:
         self.roots = tuple(dict.fromkeys(normal(root) for root in roots if root.startswith("/")))
         self.cwd = cwd
-        self._holdings: dict[str, tuple[Top, ...]] = {}
+        self.holdings = Holdings()
         self._places: dict[str, Place] = {}
 
     def resolve(self, path: str) -> Place:
@@ -184,29 +184,25 @@ class Resolver:
                 found[key] = (*found.get(key, ()), (root, own))
         return found
 
-    def holdings(self, root: str) -> tuple[Top, ...]:
-        """The files of a workspace that belong to somebody by the ownership table."""
-        if root not in self._holdings:
-            self._holdings[root] = holdings_of(root)
-        return self._holdings[root]
-
     @cached_property
     def linked_inodes(self) -> Mapping[tuple[int, int], tuple[Name, ...]]:
         """Files of the memories that have more than one name, by device and inode."""
         found: dict[tuple[int, int], tuple[Name, ...]] = {}
         for root in self.roots:
-            for own, real in (file for top in self.holdings(root) for file in top.files):
-                status = _status(real)
-                if status is not None and status.st_nlink > 1 and stat.S_ISREG(status.st_mode):
-                    key = status.st_dev, status.st_ino
-                    found[key] = (*found.get(key, ()), (root, own))
+            for top in self.holdings.tops(root):
+                for own, real in self.holdings.files(top).found:
+                    status = _status(real)
+                    if status is not None and status.st_nlink > 1 and stat.S_ISREG(status.st_mode):
+                        key = status.st_dev, status.st_ino
+                        found[key] = (*found.get(key, ()), (root, own))
         return found
 
     def _linked(self, status: os.stat_result) -> tuple[tuple[Name, ...], bool]:
         """The names in a memory of a file that has several; False where not all of a memory was looked at."""
         found = self.linked_inodes.get((status.st_dev, status.st_ino), ())
-        same_device = (root for root in self.roots if (top := _status(root)) and top.st_dev == status.st_dev)
-        return found, bool(found) or all(top.complete for root in same_device for top in self.holdings(root))
+        tops = [top for root in self.roots for top in self.holdings.tops(root)]
+        near = (top for top in tops if (base := _status(top.base)) and base.st_dev == status.st_dev)
+        return found, bool(found) or all(self.holdings.files(top).complete for top in near)
 
 
 def _status(path: str) -> os.stat_result | None:

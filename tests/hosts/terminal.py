@@ -67,6 +67,9 @@ class Terminal:
         self._shown = b""
         os.write(self._master, text.encode())
         self.wait_for_text(text)
+        if text.startswith("/") and len(text.split()) == 1:
+            # Entered before the list of commands is shown, a command can be left standing in the input.
+            self.wait_until(lambda: self.shown.count(text) > 1, f"{text!r} in the list of commands")
         self._shown = b""
         os.write(self._master, b"\r")
 
