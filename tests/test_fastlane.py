@@ -719,7 +719,6 @@ def test_turns_of_sessions_without_a_scope_of_subagents_and_of_other_hooks_leave
     loaded(made)
     at_work(made, open=1, busy=True)
     before = marks(made)
-    assert lane(made, turn_end(made, stop_hook_active=True)) == b""
     assert lane(made, turn_end(made, agent_id="a1")) == b""
     loaded(made, "s2", active="")
     assert lane(made, turn_end(made, "s2")) == b""

@@ -193,9 +193,6 @@ def answer(
     if name == "SubagentStart" or "agent_id" in event:
         # A subagent gets nothing injected (protocol, section 8), and its turns are its parent's.
         return b"" if name in ("SubagentStart", "SessionStart", "Stop") else None
-    if name == "Stop" and event.get("stop_hook_active") is True:
-        # The same turn's end was told before another hook made the model go on.
-        return b""
     answered: bytes | None = sessions().answer(event, options, env) if name in _SESSION_EVENTS else None
     return answered
 

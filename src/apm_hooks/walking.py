@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from errno import EACCES, ELOOP, ENOENT, ENOTDIR, EPERM
 from itertools import islice
@@ -167,7 +168,9 @@ class _Walker:
                 raise MemoryFileError(cause_of(error), file=shown(path)) from error
             self.refused.append((path, cause_of(error)))
         finally:
-            os.close(descriptor)
+            # It was only read: what goes wrong now has cost nothing.
+            with suppress(OSError):
+                os.close(descriptor)
         return None
 
     def refuse(self, shut: ShutError, *, within: bool = False) -> None:

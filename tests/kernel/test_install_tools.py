@@ -117,3 +117,13 @@ def test_what_cannot_be_installed_is_told_with_a_remedy(
     assert (
         capsys.readouterr().err == "install_tools: only root may install packages. Run: sudo apt-get install strace\n"
     )
+
+
+@pytest.mark.parametrize(("ci", "code"), [("", 0), ("1", 1)])
+def test_with_lenient_what_is_missing_is_an_error_in_ci_alone(
+    programs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, ci: str, code: int
+) -> None:
+    without(programs, "strace")
+    monkeypatch.setenv("CI", ci)
+    assert main("--lenient") == code
+    assert "apt-get is not on PATH" in capsys.readouterr().err
