@@ -110,7 +110,7 @@ class GateBench:
         return path if path.startswith("/") else f"{self.root}/{path}".rstrip("/")
 
     def access(self, kind: AccessKind, path: str, **more: Any) -> Access:
-        return Access(kind, self.path(path), word=path, **more)
+        return Access(kind, self.path(path), **{"word": path, **more})
 
     def judge(self, who: str, *accesses: Access, **more: Any) -> Judgement:
         return judge(Calling(accesses), self.situation(who, **more))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apm_hooks import gate_cover, holdings
+from apm_hooks import gate_case, gate_cover, holdings
 from apm_hooks.access import Access, AccessKind, Calling, Edit, Unjudged
 from apm_hooks.gate import RULES, Judgement, judge, judge_prompt
 from apm_hooks.gate_case import shown
@@ -121,6 +121,9 @@ def test_a_row_of_the_index_says_the_layer(shared: GateBench) -> None:
     text = GROUPS_INDEX + "| people | people.md | P1 |\n| [DEPRECATED] x | notes.md | P3 |\n| x | notes.md | P2 |\n"
     index = parse_index(text, Scope(ScopeKind.GROUP, "alpha"))
     assert reads(shared, "alpha", f"{ALPHA}/people.md", index=index).reads == ((f"{ALPHA}/people.md", "P1"),)
+    text = GROUPS_INDEX + "| [DEPRECATED] old | project.md | P3 |\n| new | project.md | P2 |\n"
+    index = parse_index(text, Scope(ScopeKind.GROUP, "alpha"))
+    assert reads(shared, "alpha", f"{ALPHA}/project.md", index=index).reads == ((f"{ALPHA}/project.md", "P2"),)
     assert reads(shared, "alpha", f"{ALPHA}/people.md", index=None).reads == ((f"{ALPHA}/people.md", "P3"),)
 
 
@@ -181,6 +184,7 @@ def test_the_owners_reads_are_counted_and_never_denied(shared: GateBench) -> Non
 def test_the_owner_reads_a_groups_index_first(made: GateBench) -> None:
     verdict = reads(made, "owner", f"{ALPHA}/attention.md", loaded=()).verdict
     assert f"Read `{INDEX}` first" in verdict.reason
+    assert reads(made, "owner", f"{ALPHA}/attention.md", loaded=(), open_flush=True).verdict.deny
     assert reads(made, "owner", INDEX, loaded=()).reads == ((INDEX, "index"),)
     assert reads(made, "owner", f"{ALPHA}/attention.md", loaded=loaded("index")) == Judgement(type(verdict)(False))
     write(made.path("memory/groups/parent/child.md"), GROUPS_INDEX)
@@ -253,7 +257,7 @@ def test_hard_rules_and_rows_stay(shared: GateBench, who: str, path: str, name: 
     [
         "sed -i /Fridays/d {index}",
         "rm {index}",
-        "mv {index} /tmp/none-such/x",
+        "mv {index} /srv/none-such/x",
         "echo x > {index}",
         "cp README.md {index}",
         "truncate -s 0 {index}",
@@ -271,6 +275,13 @@ def test_hard_rules_and_rows_stay(shared: GateBench, who: str, path: str, name: 
 def test_no_command_takes_the_index_away(shared: GateBench, who: str, index: str, folder: str, command: str) -> None:
     command = command.format(index=index, folder=folder, below=index.removeprefix("memory/"))
     assert judge(shared.shell(command), shared.situation(who)).verdict.deny
+
+
+@pytest.mark.parametrize(
+    "path", ["memory/main/INDEX.md", "Memory/Main/index.MD", "memory/main/index.md ", "memory/main/index.md."]
+)
+def test_the_index_is_the_index_however_a_file_system_spells_it(shared: GateBench, path: str) -> None:
+    assert shared.judge("owner", shared.access(DELETE, path)).verdict.deny
 
 
 def test_an_index_without_rules_and_rows_is_free(made: GateBench) -> None:
@@ -376,9 +387,9 @@ def test_strict_is_strict_with_the_owner_where_our_state_is_named(shared: GateBe
 
 
 def test_strict_counts_what_the_owner_writes_into_a_folder_of_nobodys(shared: GateBench) -> None:
-    access = Access(WRITE, shared.root, recursive=True)
-    assert not shared.judge("owner", access).verdict.deny
-    assert shared.judge("owner", access, strict=True).verdict.deny
+    for access in (Access(WRITE, shared.root, recursive=True), Access(WRITE, shared.other, recursive=True)):
+        assert not shared.judge("owner", access).verdict.deny
+        assert shared.judge("owner", access, strict=True).verdict.deny
 
 
 def own(*words: str, command: str = "apm-hooks …") -> Calling:
@@ -512,6 +523,30 @@ def test_a_folder_with_too_much_in_it_is_looked_through_as_far_as_that_goes(
     assert not made.judge("alpha", everything).verdict.deny
 
 
+def test_a_folder_is_looked_through_once(made: GateBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was looked at for one path of a call is not taken from what may be looked at for the next."""
+    write(f"{made.root}/lib/a.py", "x")
+    (Path(made.root) / "lib/link").symlink_to("../MEMORY.md")
+    monkeypatch.setattr(gate_cover, "_STRAYS", 4)
+    again = [made.access(SEARCH, "src", recursive=True, word=str(number)) for number in range(5)]
+    assert made.judge("alpha", *again, made.access(SEARCH, "lib", recursive=True)).verdict.deny
+
+
+def test_a_memory_that_lies_elsewhere_by_a_link_is_found_there(made: GateBench) -> None:
+    Path(made.home, "elsewhere").mkdir()
+    Path(made.root, "memory").rename(f"{made.home}/elsewhere/memory")
+    (Path(made.root) / "memory").symlink_to(f"{made.home}/elsewhere/memory")
+    for path in (f"{made.home}/elsewhere", f"{made.home}/elsewhere/memory"):
+        assert made.judge("alpha", Access(SEARCH, path, recursive=True)).verdict.deny
+        assert made.judge("alpha", Access(SEARCH, path, recursive=True, only=("attention.md",))).verdict.deny
+        assert not made.judge("owner", Access(SEARCH, path, recursive=True)).verdict.deny
+    assert not made.judge(
+        "alpha", Access(SEARCH, f"{made.home}/elsewhere", recursive=True, only=("*.py",))
+    ).verdict.deny
+    assert made.judge("alpha", Access(READ, f"{made.home}/elsewhere/memory/main/index.md")).verdict.deny
+    assert not made.judge("alpha", Access(READ, f"{made.home}/elsewhere/memory/groups/alpha.md")).verdict.deny
+
+
 def test_a_workspace_in_a_hosts_folder_is_judged_as_one(made: GateBench) -> None:
     inner = f"{made.home}/.openclaw/workspace"
     write(f"{inner}/README.md", "x")
@@ -557,6 +592,16 @@ def test_only_names_that_a_hosts_folder_holds_are_denied(made: GateBench) -> Non
     for only, denied in ((("*.py",), False), (("*.jsonl",), True), ((), True)):
         listing = Access(LIST, made.home, recursive=True, only=only, word="~")
         assert made.judge("alpha", listing, root=made.other, roots=(made.other,)).verdict.deny == denied
+
+
+def test_a_hosts_folder_too_large_to_look_through_may_hold_any_name(
+    made: GateBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listing = Access(LIST, made.home, recursive=True, only=("*.py",))
+    place = {"root": made.other, "roots": (made.other,)}
+    assert not made.judge("alpha", listing, **place).verdict.deny
+    monkeypatch.setattr(gate_case, "_NAMES", 1)
+    assert made.judge("alpha", listing, **place).verdict.deny
 
 
 @pytest.mark.parametrize(

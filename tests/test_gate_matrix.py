@@ -25,7 +25,7 @@ README.md                                  rwl    rwl    rwl    rwl
 src/app.py                                 rwl    rwl    rwl    rwl
 src/new.py                                 rwl    rwl    rwl    rwl
 ~/notes.txt                                rwl    rwl    rwl    rwl
-/tmp/none-such/x.txt                       rwl    rwl    rwl    rwl
+/srv/none-such/x.txt                       rwl    rwl    rwl    rwl
 MEMORY.md                                  rwl    l      l      -
 memory/MEMORY.md                           rwl    l      l      -
 memory/main/index.md                       rkl    l      l      -
@@ -127,8 +127,8 @@ TOOLS: dict[str, tuple[str, Tool]] = {
     "tee": ("w", shell("echo x | tee -a {path}")),
     "output": ("w", shell("echo x > {path}")),
     "rm": ("w", shell("rm -f {path}")),
-    "mv": ("w", shell("mv {path} /tmp/none-such/y")),
-    "mv onto it": ("w", shell("mv /tmp/none-such/y {path}")),
+    "mv": ("w", shell("mv {path} /srv/none-such/y")),
+    "mv onto it": ("w", shell("mv /srv/none-such/y {path}")),
     "a tool of an unknown name": ("rw", both(AccessKind.READ, AccessKind.WRITE)),
 }  # fmt: skip
 
@@ -225,7 +225,7 @@ FOLDER_TOOLS: dict[str, tuple[str, Tool]] = {
     "ls -R all": ("l", shell("ls -R {path}")),
     "delete all": ("c", one(AccessKind.DELETE, recursive=True)),
     "rm -rf all": ("c", shell("rm -rf {path}")),
-    "mv all": ("c", shell("mv {path} /tmp/none-such")),
+    "mv all": ("c", shell("mv {path} /srv/none-such")),
 }
 
 
@@ -294,10 +294,10 @@ cd memory && cat main/index.md                           | owner
 cd memory/groups/alpha && cat ../alpha.md && cat attention.md | owner alpha
 cd memory/groups/alpha && cat ../beta.md                 | owner beta
 cd memory/groups/alpha && cat people.md                  | owner alpha
-cp memory/main/index.md /tmp/none-such/x                 | owner
+cp memory/main/index.md /srv/none-such/x                 | owner
 cp src/app.py memory/main/x.md                           | owner
-cp -r . /tmp/none-such/all                               | owner
-tar cf /tmp/none-such/a.tar memory                       | owner
+cp -r . /srv/none-such/all                               | owner
+tar cf /srv/none-such/a.tar memory                       | owner
 ln -s memory/main x                                      | owner
 ln memory/main/attention.md x                            | owner
 find . -name '*.py'                                      | owner alpha beta nobody
@@ -329,6 +329,7 @@ cp -r src/new.py src/. memory/main                       |
 mv src/new.py src/* memory/main                          |
 mv src/* memory/main                                     |
 tar xf src/a.tar -C memory/main                          |
+tar xf src/a.tar -C memory/groups                        |
 tar xf src/a.tar -C src                                  | owner alpha beta nobody
 tar xf src/a.tar                                         | owner
 git checkout main                                        | owner

@@ -29,7 +29,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     links = {
         "to-file": "ws/memory/main/index.md", "to-folder": "ws/memory/main", "to-ws": "ws",
         "chain": "to-folder/index.md", "ws/src/up": "../memory/groups", "loop": "loop", "loop-a": "loop-b",
-        "loop-b": "loop-a/x", "dangling": "ws/memory/none.md",
+        "into": "ws/memory/main/out.md", "loop-b": "loop-a/x", "dangling": "ws/memory/none.md",
         "absolute": f"{base}/ws/memory/main/index.md", "ws/memory/main/out.md": "../../README.md",
     }  # fmt: skip
     for name, target in links.items():
@@ -85,6 +85,8 @@ def test_where_a_path_leads(tree: Path, path: str, root: str, inside: str) -> No
     [
         ("ws/memory/main/out.md", ("ws", "memory/main/out.md")),
         ("ws/memory/main/out.md", ("ws", "README.md")),
+        ("into", ("ws", "memory/main/out.md")),
+        ("into", ("ws", "README.md")),
         ("ws/src/up/alpha/x.md", ("ws", "src/up/alpha/x.md")),
         ("ws/src/up/alpha/x.md", ("ws", "memory/groups/alpha/x.md")),
         ("ws/inner/memory/main/index.md", ("ws", "inner/memory/main/index.md")),

@@ -6,6 +6,7 @@ that cannot be made never costs the agent its directive, nor the host its turn: 
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -22,7 +23,7 @@ from apm_hooks.events import FlushAnswer, Flushed, FlushRequest
 from apm_hooks.files import read_bytes
 from apm_hooks.flush import Ask
 from apm_hooks.flushrecords import Book, Delta, Flush, FlushReport, Outcome, PendingKind, Status, Trigger
-from apm_hooks.flushstate import read_state, updating
+from apm_hooks.flushstate import read_state, state_path, updating
 from apm_hooks.records import HostEvent, Scope, ScopeDecision, ScopeKind
 
 Mark = Mapping[str, Any]
@@ -162,6 +163,8 @@ class Flusher:
         the identity `spare`."""
         recorded = Recorded()
         ended: tuple[Flush, ...] = ()
+        if not os.path.lexists(os.path.join(self.engine.root, state_path(live.scope))):
+            return None
         try:
             if not flush.open_flushes(self._warm(live.scope, recorded, live.name), live.name, spare):
                 return None

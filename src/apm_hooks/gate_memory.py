@@ -30,11 +30,11 @@ def reading(case: Case) -> tuple[str, Reads]:
     While a flush directive is open, an editor must read what it edits: then nothing is counted.
     """
     situation = case.situation
-    if situation.scope is None or situation.open_flush:
+    if situation.scope is None:
         return "", ()
     if situation.group is not None:
-        return _group_reads(case, situation.group)
-    return _groups_index_first(case), _owner_reads(case, situation.scope)
+        return ("", ()) if situation.open_flush else _group_reads(case, situation.group)
+    return _groups_index_first(case), () if situation.open_flush else _owner_reads(case, situation.scope)
 
 
 def layer_for(scope: Scope, index: Index | None, path: str) -> str:

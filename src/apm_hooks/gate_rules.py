@@ -14,6 +14,8 @@ from apm_hooks.resolve import Name, Place, below, fold
 
 _OPERATORS_FILES = ("trust.json", "config.toml")
 _TAKES_AWAY = (AccessKind.DELETE, AccessKind.MOVE_FROM)
+_ANYTHING = ("descriptor", "inode", "linked")
+"""Troubles with a path that leads to a file all the same."""
 _PATHS = 1_000
 _WIDE = 100
 """So many paths, folders and patterns of one call are judged outside the owner's scope."""
@@ -146,6 +148,8 @@ def pulls_in(case: Case, path: str, folder: str) -> bool:
     if any(not case.may_touch(place, name, change=False) for name in place.names):
         return True
     inside = ((_inside(place, folder), shut) for folder, shut in case.shut())
+    if not case.situation.owner and place.trouble in _ANYTHING:
+        return True
     return not case.situation.owner and any(tail is not None and not _is_free(tail, shut) for tail, shut in inside)
 
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from apm_hooks import gate_texts
 from apm_hooks.access import AccessKind
 from apm_hooks.gate_case import Case, shown
-from apm_hooks.shell import could_name
 
 _PROTECTED = ("memory", "flush-state", "group_names", ".apm", "apm.toml", "apm-hooks", "apm_hooks", ".git/", "log/",
               ".claude", ".codex", ".gemini", ".qwen", ".copilot", ".openclaw", ".factory", ".cline", ".hermes",
@@ -28,9 +27,13 @@ def doubts(case: Case) -> str:
     """What cannot be judged and could reach a forbidden file. What a program does beyond its words is free, unless its
     words name something protected, or the setting is strict."""
     situation = case.situation
+    if not case.calling.unjudged or (situation.owner and not situation.strict):
+        return ""
+    from apm_hooks.shell import could_name
+
     for unjudged in case.calling.unjudged:
         if situation.owner:
-            denied = situation.strict and could_name(unjudged.word, _OPERATORS)
+            denied = could_name(unjudged.word, _OPERATORS)
         else:
             denied = situation.strict or not unjudged.opaque or could_name(unjudged.word, _PROTECTED)
         if denied:

@@ -34,10 +34,11 @@ class Loader:
         """What a session of this scope begins with; kept in memory while none of its inputs changes."""
         engine = self.engine
         day = engine.today()
-        name = fastlane.session_name(event.host, event.session_id, event.session_key)
         bounds = tuple((cap.unit, cap.limit) for cap in caps)
         compacted = event.source is Source.COMPACT
-        key = (opened.number, decision, bounds, spent, switched, event.message_events, day, name if compacted else "")
+        # What a session is told of a flush of its own, which only a compaction leaves open, is no other's.
+        name = fastlane.session_name(event.host, event.session_id, event.session_key) if compacted else ""
+        key = (opened.number, decision, bounds, spent, switched, event.message_events, day, name)
         kept = None if message or not engine.extensions.lasting else self._starts.get(key)
         if kept is not None:
             return kept

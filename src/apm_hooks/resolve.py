@@ -13,7 +13,6 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from urllib.parse import unquote
 
 from apm_hooks.holdings import Holdings, folders
 from apm_hooks.names import without_invisible
@@ -222,6 +221,8 @@ def _from_uri(path: str) -> str | None:
         if machine.lower() not in ("", "localhost"):
             return None
         rest = f"/{rest}"
+    from urllib.parse import unquote
+
     return unquote(rest, errors="surrogateescape")
 
 

@@ -44,6 +44,8 @@ class Sessions:
     def mark(self, live: Live) -> Mark | None:
         """The session's mark, with what a process that died left undone made up for; None where it has none or it
         cannot be read."""
+        if not os.path.lexists(self._place(live.folder, live.name)):
+            return None
         mark = activity.read_mark(self.engine.root, live.folder, live.name)
         return self._made_up(live, mark) if mark is not None else None
 
@@ -170,6 +172,8 @@ class Sessions:
 
     def _sweep(self, folder: str, scope: Scope | None, most: int) -> list[FlushReport]:
         reports: list[FlushReport] = []
+        if not os.path.lexists(self._place(folder)):
+            return reports
         moment = self.flusher.moment()
         for name, mark in activity.marks_of(self.engine.root, folder):
             if len(reports) >= most:
@@ -186,11 +190,14 @@ class Sessions:
             self.engine.journal.log("marks", ScopeDecision(scope, "idle", ""), str(error))
         return reports
 
+    def _place(self, *names: str) -> str:
+        """Where marks lie: a look whether there is anything costs a start next to nothing."""
+        return os.path.join(self.engine.root, ".apm/active", *names)
+
     def _doubt(self, folder: str, scope: Scope | None, name: str) -> list[FlushReport]:
         """Flush a session whose mark is damaged: whatever it said, there may be something to save. The time of the file
         tells it from the next one that is."""
-        path = os.path.join(self.engine.root, ".apm/active", folder, name)
-        at = os.stat(path, follow_symlinks=False).st_mtime_ns
+        at = os.stat(self._place(folder, name), follow_symlinks=False).st_mtime_ns
         reports = self._idle(folder, scope, name, {**activity.BLANK, "at": at, "since": 1, "open": 1})
         if not any(report.status is Status.FAILED for report in reports):
             activity.discard(self.engine.root, folder, name)

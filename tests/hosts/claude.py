@@ -37,14 +37,12 @@ _START_CONTEXT = re.compile(
 class Program:
     """The host: what starts it, and how its version differs from others.
 
-    `tellings_on_resume`: how often it shows a model what a resumed session was told already. `cleared`: what it
-    shows at the terminal once a session is cleared. `compacts_when_refused`: it compacts, and goes on, when the service
-    says that the prompt is too long.
+    `tellings_on_resume`: how often it shows a model what a resumed session was told already. `compacts_when_refused`:
+    it compacts, and goes on, when the service says that the prompt is too long.
     """
 
     command: tuple[str, ...]
     tellings_on_resume: int
-    cleared: str
     compacts_when_refused: bool
 
 
@@ -82,7 +80,7 @@ class HostFailedError(AssertionError):
 def find_program() -> Program:
     """The Claude Code to drive; raises `HostFailedError` with the remedy if it is not there."""
     if chosen := os.environ.get("APM_TEST_CLAUDE"):
-        return Program((chosen,), 1, "? for shortcuts", compacts_when_refused=True)
+        return Program((chosen,), 1, compacts_when_refused=True)
     done = subprocess.run(
         [sys.executable, str(INSTALLER), "--check", "claude-code"],
         capture_output=True,
@@ -92,7 +90,7 @@ def find_program() -> Program:
     if done.returncode:
         raise HostFailedError(done.stderr.strip())
     node = subprocess.run(["node", "-p", "process.execPath"], capture_output=True, text=True, check=True)
-    return Program((node.stdout.strip(), done.stdout.strip()), 2, "(no content)", compacts_when_refused=False)
+    return Program((node.stdout.strip(), done.stdout.strip()), 2, compacts_when_refused=False)
 
 
 def wait_for(true: Callable[[], bool], what: str) -> None:

@@ -63,19 +63,28 @@ class Terminal:
         return _ESCAPES.sub("", self._shown.decode("utf-8", "replace"))
 
     def enter(self, text: str) -> None:
-        """Type a line, and press Enter once it stands in the input: earlier, it would count as pasted."""
+        """Type a line, and press Enter once it stands in the input: earlier, it would count as pasted.
+
+        Waits for the host to be idle first: a command that waits for a turn's end is left standing in the input.
+        """
+        self.wait_until_idle()
         self._shown = b""
         os.write(self._master, text.encode())
         self.wait_for_text(text)
-        if text.startswith("/") and len(text.split()) == 1:
-            # Entered before the list of commands is shown, a command can be left standing in the input.
-            self.wait_until(lambda: self.shown.count(text) > 1, f"{text!r} in the list of commands")
         self._shown = b""
         os.write(self._master, b"\r")
 
     def press(self, keys: str) -> None:
         """Press keys that stand in no input, such as Escape."""
         os.write(self._master, keys.encode())
+
+    def clear(self) -> None:
+        """`/clear`, until the host takes messages again: one that is entered while it still clears is lost."""
+        ledgers = self._claude.project / ".apm/ledger"
+        before = len(list(ledgers.iterdir()))
+        self.enter("/clear")
+        self.wait_until(lambda: len(list(ledgers.iterdir())) > before, "the start of a new session")
+        self.wait_until_idle()
 
     def kill(self, number: int) -> None:
         """Send the host a signal, and wait until it is gone."""
@@ -87,13 +96,13 @@ class Terminal:
         self.wait_until(lambda: self._process.poll() is not None, "the host's end")
 
     def wait_until_idle(self) -> None:
-        """Wait until the host takes a message: the last of its two hints below the input is the one of that time."""
+        """Wait until the host takes a message: of its two hints below the input, the one of that time is the last."""
 
-        def hinted() -> bool:
+        def idle() -> bool:
             shown = "".join(self.shown.split())
             return shown.rfind("?forshortcuts") > shown.rfind("esctointerrupt")
 
-        self.wait_until(hinted, "the hint below an idle input")
+        self.wait_until(idle, "the hint below an idle input")
 
     def wait_for_text(self, text: str) -> None:
         """Wait until `text` is shown; the host moves the cursor over blanks, so they count for nothing."""

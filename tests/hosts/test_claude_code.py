@@ -177,8 +177,7 @@ def test_a_cleared_session_at_the_terminal_is_told_again(
     with Terminal(claude) as terminal:
         terminal.enter("How are the berths?")
         terminal.wait_for_text(IDLE)
-        terminal.enter("/clear")
-        terminal.wait_for_text(claude.program.cleared)
+        terminal.clear()
         terminal.enter("And the tides?")
         terminal.wait_for_text(IDLE)
     before, after = fake.main_requests

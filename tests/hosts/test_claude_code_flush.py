@@ -93,15 +93,6 @@ def enter(terminal: Terminal, workspace: Workspace, fake: FakeAnthropic, text: s
     return fake.main_requests[-1]
 
 
-def clear(terminal: Terminal, workspace: Workspace) -> None:
-    """`/clear`, until the host takes messages again: one that is entered while it still clears is lost."""
-    ledgers = workspace.root / ".apm/ledger"
-    before = len(list(ledgers.iterdir()))
-    terminal.enter("/clear")
-    terminal.wait_until(lambda: len(list(ledgers.iterdir())) > before, "a new session")
-    terminal.wait_until_idle()
-
-
 def test_remem_is_one_flush_and_its_outcome_is_told(claude: Claude, writing: Workspace, fake: FakeAnthropic) -> None:
     path = str(writing.root / DM_LONGTERM)
     edit = call("Edit", file_path=path, old_string="# Longterm", new_string="# Longterm\n\n- Low water 09:40.")
@@ -136,7 +127,7 @@ def test_remem_at_the_terminal(claude: Claude, writing: Workspace, fake: FakeAnt
         assert directives(request) == [1, 2]
         assert outcomes(writing) == [(1, "remem", "written"), (2, "remem", "unwritten")]
 
-        clear(terminal, writing)
+        terminal.clear()
         request = enter(terminal, writing, fake, "And the tides?")
         assert (directives(request), pending_told(request)) == ([], ["unwritten"])
         assert UNWRITTEN in last_flush_told(request)
@@ -206,7 +197,6 @@ def test_a_compaction_at_the_terminal(claude: Claude, writing: Workspace, fake: 
         terminal.enter("/compact keep the berths")
         terminal.wait_until(lambda: any(mark["cycle"] for mark in marks(writing)), "the compaction")
         assert outcomes(writing) == [(1, "pre-compaction", "issued")]
-        terminal.wait_until_idle()
         request = enter(terminal, writing, fake, f"{write(writing, TIDES)}::say two")
         assert told_after_compaction(request) == told.START_OPEN_COMPACTED
         assert outcomes(writing) == [(1, "pre-compaction", "written")]
@@ -309,7 +299,7 @@ def test_each_end_of_a_session_at_the_terminal_is_one_idle_flush(
     idle = (1, "idle", "unwritten"), (2, "idle", "unwritten"), (3, "idle", "unwritten")
     with Terminal(claude) as terminal:
         enter(terminal, writing, fake, much)
-        clear(terminal, writing)
+        terminal.clear()
         assert outcomes(writing) == [*idle[:1]]
         request = enter(terminal, writing, fake, much)
         assert pending_told(request) == ["idle"]
