@@ -320,6 +320,32 @@ def test_an_ended_session_with_too_little_said_is_not_flushed(made: Bench) -> No
     assert not (made.root / STATE).exists()
 
 
+@pytest.mark.parametrize("by", ["its end", "a sweep"])
+def test_a_session_that_goes_on_after_its_end_is_counted_from_there(made: Bench, by: str) -> None:
+    path = transcribed(made, "remem.2.1.332")
+    path.write_bytes(path.read_bytes() * 12)
+
+    def one_run() -> None:
+        answer(made, recorded(made, "UserPromptSubmit.print"))
+        answer(made, recorded(made, "Stop.answered.2.1.332"))
+        if by == "its end":
+            answer(made, recorded(made, "SessionEnd.other.2.1.332"))
+        else:
+            made.runtime(clock=lambda: time.time() + 10 * 3600).sweep()
+
+    one_run()
+    assert outcomes(made) == [(1, "idle", "unwritten")]
+    if by == "a sweep":
+        # Quiet time is no matter of how much was said; what follows tells where counting begins.
+        by = "its end"
+    for _ in range(3):
+        one_run()
+    assert outcomes(made) == [(1, "idle", "unwritten")], "each run counted the whole conversation again"
+    path.write_bytes(path.read_bytes() + path.read_bytes())
+    one_run()
+    assert outcomes(made) == [(1, "idle", "unwritten"), (2, "idle", "unwritten")]
+
+
 def bare(made: Bench) -> dict[str, Any]:
     """What the state files and marks say, but for times, places and what follows from them."""
 

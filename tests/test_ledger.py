@@ -178,6 +178,14 @@ def test_the_end_of_a_session_ends_its_epoch() -> None:
     assert folded(entry(), ledger.end_entry(), entry("resume", digest="d2")).spent == 10
 
 
+def test_where_a_session_was_flushed_outlives_its_end_and_what_follows() -> None:
+    ended = ledger.end_entry(700)
+    assert folded(entry(), ended).position == 700
+    assert folded(entry(), ended, entry("startup", digest="d2"), ledger.end_entry(), entry("compact")).position == 700
+    assert folded(entry(), ended, ledger.end_entry(900)).position == 900
+    assert folded(entry(), {"e": "end", "position": "x"}).position == 0
+
+
 def test_a_directive_is_spent_and_changes_nothing_else() -> None:
     before = folded(entry(), {**ledger.message_entry(budget=0, digest="m", tokens=5, files=[], tripped=False, done=True,
                                                      inputs="x", scope="DM")})  # fmt: skip

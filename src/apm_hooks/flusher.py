@@ -221,14 +221,17 @@ class Flusher:
         report = self.settle(live) if mark["open"] else None
         if report is not None and report.status is Status.FAILED:
             return report
+        position = int(mark["position"])
         if mark["since"] and worth:
             # A damaged mark may say nothing that tells it from an earlier one.
             identity = f"{mark.get('born')}:{mark['at']}:{mark['since']}" if mark["at"] else ""
             report, _ = self.issue(live, Trigger.IDLE, identity=identity, tell=False)
             if report.status in (Status.FAILED, Status.RUNNING):
                 return report
+            with suppress(OSError, ValueError):
+                position = os.stat(mark["transcript"]).st_size
         # Its context is taken for gone: what it is told next begins an epoch.
-        self.engine.journal.note(live.name, live.decision, ledger.end_entry())
+        self.engine.journal.note(live.name, live.decision, ledger.end_entry(position))
         if not activity.drop(self.engine.root, live.folder, live.name, mark):
             # It went on meanwhile: only what came after counts from here. Another mark, or one that was flushed, says
             # nothing of what this one did.

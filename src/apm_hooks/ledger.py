@@ -32,7 +32,8 @@ class Epoch:
     `scope` is its text (`DM`, `Group(name)`, empty: none). `sent` maps the digest of each injected text to its token
     count: the same bytes again cost nothing. `files` are (path, layer) of what was loaded, in order. `tripped`: the
     breaker is out. `done`: no message loads anything more by itself. `inputs`: what the last line rests on, if it says
-    that loading is done.
+    that loading is done. `position`: where the host's transcript stood at the session's last flush when the session
+    ended, in bytes (0: not known); it outlives epochs, so that a session which goes on is not counted from its start.
     """
 
     scope: str = ""
@@ -44,6 +45,7 @@ class Epoch:
     done: bool = False
     begun: bool = False
     inputs: str = ""
+    position: int = 0
 
 
 def start_entry(
@@ -72,9 +74,12 @@ def directive_entry(*, digest: str, tokens: int, epoch: Epoch, scope: str) -> di
                          inputs=epoch.inputs, scope=scope)  # fmt: skip
 
 
-def end_entry() -> dict[str, object]:
-    """The line that the end of a session leaves, or its idle flush: what it is told next begins an epoch."""
-    return {"e": "end"}
+def end_entry(position: int = 0) -> dict[str, object]:
+    """The line that the end of a session leaves, or its idle flush: what it is told next begins an epoch.
+
+    `position` is where the host's transcript stood at the session's last flush, in bytes; 0: where it stood before.
+    """
+    return {"e": "end", "position": position}
 
 
 def _folder(scope: str) -> str:
@@ -101,12 +106,13 @@ def fold(lines: bytes) -> Epoch:
 
 def _apply(epoch: Epoch, entry: Mapping[str, object]) -> Epoch:
     if entry.get("e") == "end":
-        return Epoch()
+        return Epoch(position=_count(entry.get("position")) or epoch.position)
     scope = str(entry.get("scope", ""))
     if entry.get("e") == "start" and (entry.get("source") in _BEGINS or not epoch.begun or scope != epoch.scope):
         # A directive may have been handed out before the session was seen to start: it is in that context.
         sent = epoch.sent if entry.get("source") == SWITCH and not epoch.begun else {}
-        epoch = Epoch(scope=scope, budget=_count(entry.get("budget")), begun=True, sent=sent, spent=sum(sent.values()))
+        epoch = Epoch(scope=scope, budget=_count(entry.get("budget")), begun=True, sent=sent, spent=sum(sent.values()),
+                      position=epoch.position)  # fmt: skip
     budget = _count(entry.get("budget"))
     if budget:
         # An index that was changed in mid-epoch may set another one.

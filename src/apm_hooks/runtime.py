@@ -150,9 +150,13 @@ class Runtime(Engine):
 
     def position(self, event: HostEvent) -> int:
         """Where the host's transcript stood at the session's last flush, in bytes; 0 where that is not known."""
-        live = self._live(event, self.decide(event))
-        mark = self.sessions.mark(live) if live is not None else None
-        return int(mark["position"]) if mark else 0
+        decision = self.decide(event)
+        live = self._live(event, decision)
+        if live is None:
+            return 0
+        mark = self.sessions.mark(live)
+        # The mark went with the session's end; the ledger knows where that was.
+        return int(mark["position"] if mark else 0) or self.journal.epoch(live.name, decision).position
 
     def compacted(self, event: HostEvent) -> None:
         """The host's context was compacted: one that came without its event before is recorded as missed."""
