@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from apm_hooks import notebook
+from apm_hooks import aggregate, notebook
 from apm_hooks.errors import ApmError, MemoryFileError, NameRefusedError, UsageError
 from apm_hooks.flushstate import read_state
 from apm_hooks.guarded import change_file
@@ -158,7 +158,7 @@ def test_a_file_too_large_for_a_copy_is_written_and_said(root: Path, book: Make)
         (lambda book: book(limits=replace(LIMITS, file_bytes=4)).decision("xxxxx"), "more than 4 bytes"),
         (lambda book: book().pending_add(" ", at=AT), "no text"),
         (lambda book: book().pending_add("x" * 401, at=AT), "one line of at most 400"),
-        (lambda book: book().pending_done(["abc"]), "no pending item abc"),
+        (lambda book: book().pending_done(["abc"], at=AT), "no pending item abc"),
     ],
 )
 def test_what_cannot_be_written_is_refused_and_nothing_is(
@@ -379,9 +379,11 @@ def test_leads_wait_in_the_state_of_their_scope(root: Path, book: Make, scope: S
     assert book(scope).pending_add("Bob may move to design", at="2026-02-02T10:00:00+00:00") == first
     assert book(scope).pending_list() == read_state(str(root), scope).book.pending == (first, second)
     assert book(ALPHA if scope == DM else DM).pending_list() == ()
-    assert book(scope).pending_done([first.id]) == (first,)
-    assert book(scope).pending_done(everything=True) == (second,)
-    assert book(scope).pending_list() == book(scope).pending_done(everything=True) == ()
+    assert aggregate.check(str(root), ["alpha"]) == []
+    assert book(scope).pending_done([first.id], at=AT) == (first,)
+    assert book(scope).pending_done(at=AT, everything=True) == (second,)
+    assert book(scope).pending_list() == book(scope).pending_done(at=AT, everything=True) == ()
+    assert aggregate.check(str(root), ["alpha"]) == []
 
 
 @pytest.mark.parametrize("name", ["longterm.md", "attention.md", "daily-synced.md"])

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from apm_hooks import hashing
 from apm_hooks.delta import Stat
 from apm_hooks.flushrecords import Book, Delta
-from apm_hooks.records import DM, LIMITS, Scope
-from apm_hooks.scanning import changed_since, digests_of, scan
+from apm_hooks.records import DM, LIMITS, Limits, Scope
+from apm_hooks.scanning import changed_since, scan
 from tests.scans import (
     KINDS,
     X,
@@ -404,6 +404,11 @@ def test_small_files_come_first_and_time_can_run_out_within_one(
         book, delta = look(tmp_path, limits=replace(LIMITS, hash_seconds=10.0))
     assert delta == Delta(added=("memory/b.md", "memory/c.md", "memory/d.md"), complete=False)
     assert look(tmp_path, book)[1] == Delta(added=("memory/a.md",))
+
+
+def digests_of(root: str, paths: list[str], *, limits: Limits = LIMITS, seconds: float = 60.0) -> dict[str, str]:
+    hashes, _, _ = hashing.hash_files(root, paths, seconds=seconds, limits=limits)
+    return {path: digest for path, (digest, _) in hashes.items()}
 
 
 def test_a_large_file_is_hashed_in_pieces(tmp_path: Path) -> None:

@@ -94,11 +94,6 @@ def detector(*, library: bool = True) -> Detector:
     return lambda text: _merged(builtin_detector(text), _library_sightings(scan, text))
 
 
-def has_library() -> bool:
-    """Whether the library of the extra `audit` can be loaded."""
-    return _library() is not None
-
-
 @cache
 def _library() -> Callable[[str], Any] | None:
     try:

@@ -240,12 +240,6 @@ class Flusher:
             } if now.get("born") == mark.get("born") and now["since"] >= mark["since"] else None)  # fmt: skip
         return report
 
-    def pending(self, scope: Scope, change: Callable[[Book], Book]) -> Book:
-        """Change the pending items of a scope by hand; raises MemoryFileError or LockTimeoutError."""
-        with updating(self.engine.root, scope) as held:
-            held.book = change(held.book)
-        return held.book
-
     def status(self, scope: Scope) -> tuple[Book, Delta, str]:
         """The scope's book, what differs from it now, and what is wrong with its file (empty: nothing). Writes nothing.
 

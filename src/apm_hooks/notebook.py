@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
 
+from apm_hooks import aggregate
 from apm_hooks.credentials import find_secrets
-from apm_hooks.errors import MemoryFileError, NameRefusedError, UsageError
+from apm_hooks.errors import ApmError, MemoryFileError, NameRefusedError, UsageError
 from apm_hooks.files import read_bytes, stamp
 from apm_hooks.flush import add_pending, done_pending
-from apm_hooks.flushrecords import Pending, PendingKind
+from apm_hooks.flushrecords import Book, Pending, PendingKind
 from apm_hooks.flushstate import read_state, updating
 from apm_hooks.frontmatter import mark_active, mark_archived, touch_updated
 from apm_hooks.guarded import change_file
@@ -204,17 +206,25 @@ class Notebook:
             if found is None:
                 held.book = add_pending(held.book, PendingKind.LEAD, line, at=at, limits=self._limits)
                 found = held.book.pending[-1]
+        self._tell_aggregate(held.book, at)
         return found
 
-    def pending_done(self, ids: Sequence[str] = (), *, everything: bool = False) -> tuple[Pending, ...]:
-        """Take pending items out, by their ids or all of them; returns what went."""
+    def pending_done(self, ids: Sequence[str] = (), *, at: str, everything: bool = False) -> tuple[Pending, ...]:
+        """Take pending items out, by their ids or all of them; returns what went. `at` is ISO-8601 with offset."""
         with updating(self._root, self._scope, limits=self._limits) as held:
             gone = [item for item in held.book.pending if everything or item.id in ids]
             try:
                 held.book = done_pending(held.book, [item.id for item in gone] if everything else ids)
             except KeyError as error:
                 raise UsageError(NO_ITEM.format(ids=error.args[0]), remedy=SEE_PENDING) from error
+        self._tell_aggregate(held.book, at)
         return tuple(gone)
+
+    def _tell_aggregate(self, book: Book, at: str) -> None:
+        """A group's row counts what is pending. The item is recorded by then: what fails here, `doctor` finds."""
+        if self._scope.kind is ScopeKind.GROUP:
+            with suppress(ApmError):
+                aggregate.patch_row(self._root, self._scope.name, book, at=at, seconds=self._limits.lock_seconds)
 
     def pending_list(self) -> tuple[Pending, ...]:
         """What is pending, the oldest first."""

@@ -40,19 +40,6 @@ def scan(root: str, scope: Scope, *, limits: Limits = LIMITS, now_ns: Callable[[
     return Scan(files, refused, scanned_ns, complete)
 
 
-def digests_of(
-    root: str, paths: Iterable[str], *, limits: Limits = LIMITS, seconds: float | None = None
-) -> dict[str, str]:
-    """SHA-256, as hex, of the raw bytes of each file, in the order given, until `seconds` (`limits.hash_seconds`) have
-    passed. What is no plain file or cannot be read is left out.
-
-    No link is followed, and no file is held in memory. Of a file over 16 times `limits.file_bytes`, the digest names
-    its stamp: touched, it counts as changed.
-    """
-    hashes, _, _ = hash_files(root, paths, seconds=limits.hash_seconds if seconds is None else seconds, limits=limits)
-    return {path: digest for path, (digest, _) in hashes.items()}
-
-
 def compare(
     root: str,
     scope: Scope,

@@ -62,8 +62,8 @@ class Sessions:
                 self._note(live, {"open": 0, "busy": False})
 
     def message(self, live: Live, identity: str = "") -> None:
-        """A message begins a turn. Where the turn before had no end (the user broke it off), it is over now; `identity`
-        names a flush that begins with this very message, and may be recorded already."""
+        """A message begins a turn, where the host tells of turns. Where the turn before had no end (the user broke it
+        off), it is over now; `identity` names a flush that begins with this message, and may be recorded already."""
         self.catch_up(live)
         mark = self.mark(live)
         if mark is None or (mark["open"] and mark["busy"]):
@@ -73,7 +73,8 @@ class Sessions:
         def begun(seen: dict[str, Any]) -> dict[str, Any]:
             told_early = seen["cycle"] == seen.get("early")
             return {
-                **seen, **self._who(live, seen), "busy": True, "since": seen["since"] + 1, "phase": 0,
+                **seen, **self._who(live, seen), "busy": live.event.message_events, "since": seen["since"] + 1,
+                "phase": 0,
                 "window": self._window(live.event) or None,
                 "limit": None if told_early else percent_of(limit.tokens, self._window(live.event) or None),
             }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -31,7 +32,7 @@ _TAKE_NAMES = frozenset(
 )
 
 
-class Commands:
+class Commands(ABC):
     """Follows one command; what it finds is in `record`. `parse` makes a tree of a text."""
 
     def __init__(self, parse: Callable[[str], Parsed], home: str) -> None:
@@ -77,13 +78,13 @@ class Commands:
                 self.record.doubt(Reason.SYNTAX, problem, (state.cwds[0].path,))
             return self.sequence(parsed.body, state, stdin)
 
+    @abstractmethod
     def sequence(self, node: Sequence, state: State | None, stdin: Output | None) -> Outcome:
         """One command after the other."""
-        raise NotImplementedError
 
+    @abstractmethod
     def node(self, node: Node, state: State, stdin: Output | None) -> Outcome:
         """One command of any kind."""
-        raise NotImplementedError
 
     def listed(self, value: Value, scope: StateScope) -> None:
         """Names of files that the shell itself puts in place of a pattern are a listing."""

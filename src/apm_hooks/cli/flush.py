@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
 from apm_hooks.cli.common import event_of, print_json, runtime_of, say, warn
 from apm_hooks.errors import ApmError, ScopeError
@@ -31,7 +32,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def act(options: argparse.Namespace) -> int:
     runtime = runtime_of(options)
-    event = event_of(options, runtime)
+    # A terminal has no turns whose end could be waited for: from here on the session is quiet.
+    event = replace(event_of(options, runtime), message_events=False)
     report = runtime.turn_ended(event) if options.done else runtime.flush(event, "remem", options.text)
     if report is None:
         if options.json:

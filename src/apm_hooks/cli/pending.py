@@ -41,7 +41,7 @@ def act(options: argparse.Namespace) -> int:
     if options.verb == "add":
         items = [notebook.pending_add(text_of(options.text), at=now())]
     elif options.verb == "done":
-        items = list(notebook.pending_done(options.ids, everything=options.all))
+        items = list(notebook.pending_done(options.ids, at=now(), everything=options.all))
     else:
         items = list(notebook.pending_list())
     if options.json:
