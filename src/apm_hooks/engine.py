@@ -126,9 +126,10 @@ class Engine:
         """What names the settings and the session key that a decision about `event` rests on."""
         return fastlane.settings_stamp(self._env, self.root, event.session_key)
 
-    def today(self) -> date:
-        """The calendar day in the workspace's time zone."""
-        return datetime.fromtimestamp(self.clock(), self.zone()).date()
+    def today(self, opened: Opened | None = None) -> date:
+        """The calendar day in the time zone of the workspace: as it stands now, or as `opened`."""
+        settings = (opened or self.current()).workspace.settings
+        return datetime.fromtimestamp(self.clock(), zone_of(settings.timezone)).date()
 
     def zone(self) -> tzinfo | None:
         """The workspace's time zone; None means the machine's."""

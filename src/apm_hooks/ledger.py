@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from apm_hooks import fastlane
 from apm_hooks.errors import LockTimeoutError, MemoryFileError
@@ -82,6 +83,7 @@ def end_entry(position: int = 0) -> dict[str, object]:
     return {"e": "end", "position": position}
 
 
+@lru_cache(maxsize=1_024)
 def _folder(scope: str) -> str:
     """Where the marks of the scope's live sessions lie: the fast lane looks there."""
     return fastlane.hash_of(scope) if scope else ""

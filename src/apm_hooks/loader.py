@@ -33,7 +33,7 @@ class Loader:
     ) -> Loaded:  # fmt: skip
         """What a session of this scope begins with; kept in memory while none of its inputs changes."""
         engine = self.engine
-        day = engine.today()
+        day = engine.today(opened)
         bounds = tuple((cap.unit, cap.limit) for cap in caps)
         compacted = event.source is Source.COMPACT
         # What a session is told of a flush of its own, which only a compaction leaves open, is no other's.

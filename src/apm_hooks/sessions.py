@@ -44,16 +44,17 @@ class Sessions:
     def mark(self, live: Live) -> Mark | None:
         """The session's mark, with what a process that died left undone made up for; None where it has none or it
         cannot be read."""
-        if not os.path.lexists(self._place(live.folder, live.name)):
-            return None
         mark = activity.read_mark(self.engine.root, live.folder, live.name)
         return self._made_up(live, mark) if mark is not None else None
 
     def started(self, live: Live) -> None:
         """A model context begins or comes back. Its turn, and with it any flush of it that is open, is over, but after
         a compaction: there the turn goes on."""
-        self.catch_up(live)
-        mark = self.mark(live)
+        # Where the scope has no live session, a start costs one look.
+        marked = os.path.lexists(self._place(live.folder))
+        if marked:
+            self.catch_up(live)
+        mark = self.mark(live) if marked else None
         if live.event.source is Source.COMPACT:
             self._compaction(live, "start")
         elif mark is None or mark["open"]:
@@ -173,8 +174,6 @@ class Sessions:
 
     def _sweep(self, folder: str, scope: Scope | None, most: int) -> list[FlushReport]:
         reports: list[FlushReport] = []
-        if not os.path.lexists(self._place(folder)):
-            return reports
         moment = self.flusher.moment()
         for name, mark in activity.marks_of(self.engine.root, folder):
             if len(reports) >= most:
@@ -192,7 +191,7 @@ class Sessions:
         return reports
 
     def _place(self, *names: str) -> str:
-        """Where marks lie: a look whether there is anything costs a start next to nothing."""
+        """Where marks lie."""
         return os.path.join(self.engine.root, ".apm/active", *names)
 
     def _doubt(self, folder: str, scope: Scope | None, name: str) -> list[FlushReport]:
