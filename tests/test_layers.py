@@ -38,7 +38,7 @@ RANKS: tuple[list[str], ...] = tuple(
         gate_case gate_rules gate_memory gate_shell gate""",
         """hookspecs builtin builtin.channels builtin.intent builtin.memory plugin_records plugin_calls
         plugin_checks plugin_list plugins extensions""",
-        "engine loader flusher advice sessions runtime watcher doctor doctor_system doctor_scope",
+        "engine loader flusher advice sessions judge runtime watcher doctor doctor_system doctor_scope",
         """hosts hosts.claude_code hosts.claude_code_window hosts.claude_code_transcript
         hosts.claude_code_flush hosts.hookline hosts.claude_code_hooks hosts.claude_code_imports
         hosts.claude_code_install doctor_host doctor_events cli cli.common cli.write cli.route cli.archive

@@ -28,7 +28,8 @@ class Engine:
     """One trusted workspace, opened. Holds no session.
 
     Settings, group map and trust are read again when their files change. Raises NotTrustedError or SettingsError when
-    made, and at any later call once the workspace is no longer accepted or a setting is damaged.
+    made, and at any later call once the workspace is no longer accepted or a setting is damaged. `environment` is that
+    which it was made with.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class Engine:
         self.where: Places = places(env)
         self.root = root
         self.limits = limits
-        self._env = dict(env)
+        self.environment = dict(env)
         self.clock = clock
         self.journal = Journal(root, clock)
         self._kept: Opened | None = None
@@ -60,14 +61,14 @@ class Engine:
         kept = self._kept
         if kept is not None and kept.holds():
             return kept
-        self._kept = opened = open_now(self.root, self.where, self._env, self.parse, self.limits.racy_ns)
+        self._kept = opened = open_now(self.root, self.where, self.environment, self.parse, self.limits.racy_ns)
         return opened
 
     @property
     def extensions(self) -> Extensions:
         """The plugins of this runtime: installed ones, and those it was made with."""
         if self._extensions is None:
-            settings = load_settings(self.root, self.where.config, self._env)
+            settings = load_settings(self.root, self.where.config, self.environment)
             chosen = PluginSettings(settings.plugins_disabled, settings.plugins_allow, settings.plugins_block,
                                     settings.plugins_strict)  # fmt: skip
             plugins = create_plugins(
@@ -124,7 +125,7 @@ class Engine:
 
     def settings_stamp(self, event: HostEvent) -> str:
         """What names the settings and the session key that a decision about `event` rests on."""
-        return fastlane.settings_stamp(self._env, self.root, event.session_key)
+        return fastlane.settings_stamp(self.environment, self.root, event.session_key)
 
     def today(self, opened: Opened | None = None) -> date:
         """The calendar day in the time zone of the workspace: as it stands now, or as `opened`."""

@@ -36,7 +36,17 @@ _FREE_TOOLS = frozenset(("WebSearch", "TodoWrite", "AskUserQuestion", "ExitPlanM
 # First names below a workspace that belong to somebody (the ownership table), folded; `.git` holds their history.
 PROTECTED_TOP = frozenset(("memory", "memory.md", "log", ".apm", "apm.toml", ".git"))
 # Names that may hold memory wherever they stand: our own folders, and hosts' transcripts and stored output.
-PROTECTED_ANYWHERE = frozenset((".apm", "apm.toml", "apm-hooks", "memory", "memory.md", ".claude"))
+# Variables that move the folders of hosts.
+MOVED_BY = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "QWEN_HOME", "COPILOT_HOME", "OPENCLAW_STATE_DIR", "CLINE_DIR",
+            "HERMES_HOME", "CURSOR_CONFIG_DIR", "CONTINUE_GLOBAL_DIR", "VIBE_HOME")  # fmt: skip
+# Files that hosts load with whatever they import count too.
+PROTECTED_ANYWHERE = frozenset((
+    ".apm", "apm.toml", "apm-hooks", "memory", "memory.md",
+    ".claude", ".claude.json", ".claude.json.backup", ".codex", ".gemini", ".qwen", ".copilot", ".openclaw", ".factory",
+    ".cline", ".hermes", ".deepagents", ".cursor", ".continue", ".vibe", ".kiro", ".nanobot", ".opencode", ".agents",
+    "opencode", "goose", "letta",
+    "agents.md", "agents.local.md", "claude.md", "claude.local.md", "gemini.md", "qwen.md",
+))  # fmt: skip
 _SESSION_EVENTS = ("SessionStart", "UserPromptSubmit", "Stop")
 
 
@@ -266,15 +276,17 @@ def is_elsewhere(path: str, roots: "Sequence[str]", env: "Mapping[str, str]") ->
     folded = real.casefold()
     if sys.platform == "darwin" and not folded.isascii():
         return False
-    parts = folded.split("/")
+    # So do some with blanks and dots at a name's end.
+    parts = [part.rstrip(". ") for part in folded.split("/")]
     if not PROTECTED_ANYWHERE.isdisjoint(parts) or parts[-1].lstrip(".").startswith("flush-state.json"):
         return False
-    hidden = env.get("CLAUDE_CONFIG_DIR")
-    if hidden and _below(folded, os.path.realpath(hidden).casefold()) is not None:
-        return False
+    for variable in MOVED_BY:
+        hidden = env.get(variable)
+        if hidden and _below(folded, os.path.realpath(hidden).casefold()) is not None:
+            return False
     for root in roots:
         rest = _below(folded, root.casefold())
-        if rest is not None and rest.split("/", 1)[0] in PROTECTED_TOP | {""}:
+        if rest is not None and rest.split("/", 1)[0].rstrip(". ") in PROTECTED_TOP | {""}:
             return False
     return True
 

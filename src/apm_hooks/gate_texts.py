@@ -65,5 +65,6 @@ OWN_SETTING = "apm-hooks runs here for this conversation alone. Call it without 
 OWN_UNBOUND = "apm-hooks cannot be told here which conversation it serves. Change memory with the file tools instead."
 OWN_PLAIN = "Call it as `apm-hooks`, in a plain command with plain words; `apm-hooks hook` is the host's alone."
 
+NO_RECORD = "What this conversation has read cannot be noted now, so that nothing more of its memory may be read."
 MENTION = "The message pulls in {path}, which is not this conversation's to read. Send it again without that @."
 MENTIONS = "The message pulls in more files than can be checked. Send it again with fewer @."

@@ -106,7 +106,14 @@ class Runtime(Engine):
         return replace(loaded, directive=asked)
 
     def tool_call(self, event: HostEvent, name: str, arguments: Mapping[str, Any], directory: str = "") -> Verdict:
-        """The agent is about to call the tool `name` in `directory`: a denial by a plugin, or no opinion."""
+        """The agent is about to call the tool `name` in `directory`: a denial with its reason, by the protocol (section
+        8) or by a plugin, or no opinion. What it will load into the context counts against the epoch's ceiling."""
+        # Only tool calls need the gate, and of all events they are the most.
+        from apm_hooks.judge import Judge
+
+        verdict = Judge(self, self.sessions).tool_call(event, name, arguments, directory)
+        if verdict.deny:
+            return verdict
         scope = self.decide(event).scope
         return self.extensions.verdict(
             ToolCall(event, scope, self.root, name, MappingProxyType(dict(arguments)), directory)

@@ -47,6 +47,11 @@ class Sessions:
         mark = activity.read_mark(self.engine.root, live.folder, live.name)
         return self._made_up(live, mark) if mark is not None else None
 
+    def is_open(self, scope: Scope, name: str) -> bool:
+        """Whether a flush of the session is not settled yet, as its mark tells."""
+        mark = activity.read_mark(self.engine.root, activity.folder_name(str(scope)), name)
+        return bool(mark and mark["open"])
+
     def started(self, live: Live) -> None:
         """A model context begins or comes back. Its turn, and with it any flush of it that is open, is over, but after
         a compaction: there the turn goes on."""

@@ -48,6 +48,7 @@ MISSED_LOG = (
     "apm-hooks doctor to see which events the host fires"
 )
 REFUSED_WARNING = "apm-hooks: {path} was not loaded: {reason}"
+UNJUDGED = "This call cannot be judged now, because the memory's settings or state cannot be read. Go on without it."
 LATE_WARNING = "apm-hooks: memory was not loaded: it took longer than {seconds:g} s. Run apm-hooks explain to see why."
 ESTIMATE_WARNING = "apm-hooks: {warning}"
 

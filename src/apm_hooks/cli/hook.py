@@ -43,7 +43,15 @@ def answer(arguments: Sequence[str], data: bytes, env: Mapping[str, str]) -> byt
         shown = str(error) if isinstance(error, ApmError) else f"{type(error).__name__}: {error}"
         warning = texts.FAILED_WARNING.format(error=" ".join(shown.split()))
         sys.stderr.write(warning + "\n")
+        if payload.get("hook_event_name") == "PreToolUse" and _is_bound(options, env):
+            # Privacy fails closed: a call that cannot be judged may reach another conversation's memory.
+            return _encode({**claude_code.denial(texts.UNJUDGED), "systemMessage": warning})
         return _encode(claude_code.notice_answer("", "", warning)) if claude_code.warns(payload) else b""
+
+
+def _is_bound(options: Mapping[str, str] | None, env: Mapping[str, str]) -> bool:
+    """Whether the host names the conversation: one of several, which may be anybody's."""
+    return "session" in (options or {}) or "APM_SESSION" in env
 
 
 def _payload(data: bytes) -> Mapping[str, Any]:
