@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from hashlib import sha256
 from pathlib import Path
@@ -246,8 +247,12 @@ LETTERS = wide_lines(20).filter(lambda text: sum(map(str.isalpha, text)) * 2 > l
 ANY_LINE = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufeff"), max_size=40)
 
 
+# Two lines of one character each, one after the other, are two letters of Gurmukhi in UTF-16: either reading is good.
+HEADS = ended(ANY_LINE, "\n", 0).filter(lambda text: not re.search(r"^.\n.\n", text, re.MULTILINE))
+
+
 @settings(max_examples=300)
-@given(ended(ANY_LINE, "\n", 0), ended(wide_lines(8), "\r\n"))
+@given(HEADS, ended(wide_lines(8), "\r\n"))
 def test_a_tail_of_utf16_is_told_from_any_head(head: str, tail: str) -> None:
     assert decode(head.encode() + tail.encode(LE))[0] == head + lf(tail)
 

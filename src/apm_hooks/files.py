@@ -11,17 +11,21 @@ import errno
 import os
 import stat
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TypeVar
 
 from apm_hooks.decoding import decode
 from apm_hooks.errors import MemoryFileError
 from apm_hooks.opening import DIRECTORY, UNWRITABLE, Stamp, cause_of, kind_of, parent, refusal, shown, unwritable
 from apm_hooks.records import LIMITS, Limits
 
+Found = TypeVar("Found")
+
 __all__ = [
     "STATE", "MemoryText", "Stamp", "append_line", "create_absent", "decode", "read_bytes", "read_settled",
-    "read_text", "replace_bytes", "stamp", "state_directory",
+    "read_text", "replace_bytes", "stamp", "state_directory", "visit",
 ]  # fmt: skip
 
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
@@ -69,9 +73,20 @@ def read_bytes(root: str, path: str, *, limit: int = LIMITS.file_bytes) -> tuple
     Raises MemoryFileError for a link, directory, FIFO, socket, device, an unreadable file, a file over `limit`
     bytes, or one that a writer keeps changing under our hands.
     """
+    return visit(root, path, lambda descriptor: _read_open(descriptor, path, limit))
+
+
+def visit(
+    root: str, path: str, look: Callable[[int], Found | None], retries: int = LIMITS.read_retries
+) -> Found | None:
+    """What `look` finds in the file below `root`, opened without following a link, or None where there is none.
+
+    `look` is given the descriptor, and gives None where the file changed meanwhile: then it is opened anew, at most
+    `retries` times in all. Raises MemoryFileError for what cannot be opened or read, or keeps changing.
+    """
     try:
         with parent(root, path) as (directory, name):
-            for _attempt in range(LIMITS.read_retries):
+            for _attempt in range(retries):
                 try:
                     descriptor = os.open(name, _FILE, dir_fd=directory)
                 except FileNotFoundError:
@@ -79,7 +94,7 @@ def read_bytes(root: str, path: str, *, limit: int = LIMITS.file_bytes) -> tuple
                 except OSError as error:
                     raise refusal(path, error, directory, name) from error
                 try:
-                    found = _read_open(descriptor, path, limit)
+                    found = look(descriptor)
                 finally:
                     os.close(descriptor)
                 if found is not None:

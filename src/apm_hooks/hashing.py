@@ -10,10 +10,9 @@ from operator import attrgetter
 
 from apm_hooks.delta import Stat
 from apm_hooks.errors import MemoryFileError
-from apm_hooks.opening import Stamp, cause_of, kind_of, parent, refusal, shown
+from apm_hooks.files import visit
+from apm_hooks.opening import Stamp, kind_of, shown
 from apm_hooks.records import LIMITS, Limits
-
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 STREAMED = 16
 """A file of up to so many times `Limits.file_bytes` is hashed; of a larger one, its stamp stands for the content."""
@@ -58,28 +57,8 @@ def _now() -> float:
 
 def _hash(root: str, path: str, limits: Limits, until: float) -> tuple[str, Stat] | None:
     """None where there is no file; raises MemoryFileError and _LateError."""
-    try:
-        with parent(root, path) as (directory, name):
-            for _attempt in range(limits.read_retries):
-                try:
-                    descriptor = os.open(name, _FILE, dir_fd=directory)
-                except FileNotFoundError:
-                    raise
-                except OSError as error:
-                    raise refusal(path, error, directory, name) from error
-                try:
-                    hashed = _hash_open(descriptor, path, limits.file_bytes * STREAMED, until)
-                finally:
-                    os.close(descriptor)
-                if hashed is not None:
-                    return hashed
-    except FileNotFoundError:
-        return None
-    except MemoryFileError:
-        raise
-    except OSError as error:
-        raise MemoryFileError(f"cannot be read: {cause_of(error)}", file=shown(path)) from error
-    raise MemoryFileError("keeps changing while it is read", file=shown(path), remedy="Try again.")
+    cap = limits.file_bytes * STREAMED
+    return visit(root, path, lambda descriptor: _hash_open(descriptor, path, cap, until), limits.read_retries)
 
 
 def _hash_open(descriptor: int, path: str, cap: int, until: float) -> tuple[str, Stat] | None:
