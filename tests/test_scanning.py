@@ -567,7 +567,7 @@ def tick(root: Path) -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(acts=st.lists(ACTS, max_size=30), believed=st.booleans())
+@given(acts=st.lists(ACTS, min_size=15, max_size=40), believed=st.booleans())
 def test_each_change_is_told_exactly_once_and_nothing_else(acts: list[tuple[str, str, Any]], believed: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
