@@ -346,6 +346,18 @@ def test_a_session_that_goes_on_after_its_end_is_counted_from_there(made: Bench,
     assert outcomes(made) == [(1, "idle", "unwritten"), (2, "idle", "unwritten")]
 
 
+def test_a_compaction_counts_what_was_only_recorded_when_the_session_ended(made: Bench) -> None:
+    path = transcribed(made, "remem.2.1.332")
+    path.write_bytes(path.read_bytes() * 12)
+    for name in ("UserPromptSubmit.print", "Stop.answered.2.1.332", "SessionEnd.other.2.1.332"):
+        answer(made, recorded(made, name))
+    assert outcomes(made) == [(1, "idle", "unwritten")]
+    assert answer(made, recorded(made, "PreCompact.manual.2.1.332")) == summary_sentence(), (
+        "nobody was asked to write it yet"
+    )
+    assert outcomes(made) == [(1, "idle", "unwritten"), (2, "pre-compaction", "issued")]
+
+
 def bare(made: Bench) -> dict[str, Any]:
     """What the state files and marks say, but for times, places and what follows from them."""
 

@@ -155,15 +155,22 @@ class Runtime(Engine):
             return FlushReport(Status.NOTHING, kind, live.scope)
         return self._flush(live, kind, text, usage_percent, identity, position, tell, caps)
 
-    def position(self, event: HostEvent) -> int:
-        """Where the host's transcript stood at the session's last flush, in bytes; 0 where that is not known."""
+    def position(self, event: HostEvent, *, compaction: bool = False) -> int:
+        """Where the host's transcript stood at the session's last flush, in bytes; 0 where that is not known.
+
+        A `compaction` counts from the last flush since the session went on: at its end before that nobody could be
+        asked to write, and what was said then is lost now.
+        """
         decision = self.decide(event)
         live = self._live(event, decision)
         if live is None:
             return 0
         mark = self.sessions.mark(live)
+        position = int(mark["position"] if mark else 0)
+        if position or compaction:
+            return position
         # The mark went with the session's end; the ledger knows where that was.
-        return int(mark["position"] if mark else 0) or self.journal.epoch(live.name, decision).position
+        return self.journal.epoch(live.name, decision).position
 
     def compacted(self, event: HostEvent) -> None:
         """The host's context was compacted: one that came without its event before is recorded as missed."""

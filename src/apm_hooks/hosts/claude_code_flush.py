@@ -30,7 +30,7 @@ def answer_event(
     if name == "PostCompact":
         runtime.compacted(event)
         return {}
-    tail = read_tail(event.transcript, since=runtime.position(event))
+    tail = read_tail(event.transcript, since=runtime.position(event, compaction=name == "PreCompact"))
     event = _filled(event, tail, env)
     if name == "UserPromptSubmit":
         return _prompt(runtime, event, payload, tail)
