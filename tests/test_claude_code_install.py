@@ -28,8 +28,8 @@ ENTRY = {"type": "command", "command": LINE, "timeout": 10}
 INSTALLED: dict[str, Any] = {
     "SessionStart": [{"matcher": "startup|resume|clear|compact|fork", "hooks": [ENTRY]}],
     "SubagentStart": [{"hooks": [ENTRY]}],
-    **{event: [{"hooks": [ENTRY]}] for event in ("UserPromptSubmit", "PreCompact", "PostCompact", "Stop",
-                                                 "StopFailure", "SessionEnd")},
+    **{event: [{"hooks": [ENTRY]}] for event in ("UserPromptSubmit", "PreToolUse", "PreCompact", "PostCompact",
+                                                 "Stop", "StopFailure", "SessionEnd")},
 }  # fmt: skip
 
 
@@ -341,7 +341,7 @@ def test_what_is_no_settings_file_is_refused(
     elif kind == "bytes":
         settings.write_bytes(b'{"a": "\xff"}')
     elif kind == "large":
-        monkeypatch.setattr(f"{installer.__name__}.LIMITS", Limits(settings_bytes=10))
+        monkeypatch.setattr("apm_hooks.hosts.claude_code_install.LIMITS", Limits(settings_bytes=10))
         settings.write_bytes(b'{"a": "0123456789"}')
     else:
         settings.symlink_to(settings if kind == "loop" else home / "gone")

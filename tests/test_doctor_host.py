@@ -98,7 +98,7 @@ def test_installed_hooks_are_run_with_an_event_that_is_none(made: Bench) -> None
 
 def test_the_folder_that_the_host_was_told_of_is_the_one_that_counts(made: Bench, untried: None) -> None:
     folder = made.home / "elsewhere"
-    apply_plan(plan_install(scope="user", home=str(made.home), project="", config_dir=str(folder)))
+    apply_plan(plan_install(scope="user", home=str(made.home), project=str(made.root), config_dir=str(folder)))
     assert levels(doctor_host.hooks(subject_of(made))) == [Level.NOTE]
     made.env["CLAUDE_CONFIG_DIR"] = str(folder)
     assert only(doctor_host.hooks(subject_of(made)), Level.OK).text.startswith(f"{folder}/settings.json")
@@ -124,7 +124,7 @@ def test_entries_that_differ_in_more_than_their_line_are_a_warning(made: Bench, 
     file = install(made)
     edit(file, lambda settings: settings["hooks"]["SessionStart"][0].update(matcher="startup"))
     found = only(doctor_host.hooks(subject_of(made)), Level.WARNING)
-    assert found.text == f"{file} is not as this installation writes it: our hooks"
+    assert found.text == f"{file} is not as this installation writes it: our hooks and rules"
 
 
 def test_a_command_for_a_flush_that_is_not_there_is_a_warning(made: Bench, untried: None) -> None:

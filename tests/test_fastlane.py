@@ -470,6 +470,15 @@ def test_no_form_of_the_command_is_taken_for_a_message(prompt: str) -> None:
         assert sessionlane._may_ask_for_flush(prompt)
 
 
+@pytest.mark.parametrize("prompt", ["@memory/main/index.md", "look at @x", "me@example.org"])
+def test_a_message_that_may_mention_a_file_is_the_gates(made: Bench, prompt: str) -> None:
+    loaded(made)
+    at_work(made)
+    before = marks(made)
+    assert lane(made, message(made, prompt)) is None
+    assert marks(made) == before
+
+
 @pytest.mark.parametrize("prompt", ["", "go on", "你好！请继续，谢谢。", "ｆｕｌｌ　ｗｉｄｔｈ", "/clear", "remind me"])
 @pytest.mark.usefixtures("clock")
 def test_other_messages_are_not(made: Bench, prompt: str) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +141,120 @@ def test_a_call_that_cannot_be_judged_is_denied_in_a_conversation_that_has_a_nam
     said = json.loads(hook.answer(["--host", "claude-code"], json.dumps(given).encode(), env))
     assert ("hookSpecificOutput" in said) is bound
     assert "owner_peer" in said["systemMessage"]
+
+
+def prompted(made: Bench, prompt: str, key: str | None = GROUP_KEY) -> dict[str, Any]:
+    given = {**payload(made), "hook_event_name": "UserPromptSubmit", "prompt": prompt}
+    env = {**made.env, **({"APM_SESSION": key} if key is not None else {})}
+    said: dict[str, Any] = json.loads(hook.answer(["--host", "claude-code"], json.dumps(given).encode(), env) or b"{}")
+    return said
+
+
+def test_a_prompt_that_pulls_in_what_is_not_theirs_is_refused(group: Bench) -> None:
+    said = prompted(group, "look at @memory/main/index.md")
+    assert said["decision"] == "block"
+    assert "memory/main/index.md" in said["reason"]
+    assert prompted(group, "look at @memory/main/index.md", None).get("decision") is None
+    assert prompted(group, "/remem @memory/main/index.md")["decision"] == "block"
+    assert prompted(group, "look at @memory/groups/alpha.md, me@example.org").get("decision") is None
+    assert prompted(group, "look at @apm.toml", None)["decision"] == "block"
+
+
+def test_a_refused_prompt_is_no_message_and_no_flush(group: Bench) -> None:
+    prompted(group, "tasks @memory/main/index.md")
+    prompted(group, "/remem @memory/main/index.md")
+    assert not (group.root / "memory/groups/alpha/flush-state.json").exists()
+    name = fastlane.session_name("claude-code", "s1", GROUP_KEY)
+    assert ledger.read_epoch(str(group.root), name).files == ()
+
+
+def test_a_mention_that_cannot_be_judged_is_refused_in_a_conversation_that_has_a_name(group: Bench) -> None:
+    group.settings("owner_peer = 1\n")
+    assert prompted(group, "look at @notes.md")["decision"] == "block"
+    assert "decision" not in prompted(group, "look at this")
+    assert "decision" not in prompted(group, "look at @notes.md", None)
+
+
+@pytest.mark.parametrize(
+    ("ceiling", "denied", "advised"),
+    [("advise", [False] * 4, 1), ("enforce", [False, True, True, False], 0), ("off", [False] * 4, 0)],
+)
+def test_the_owners_ceiling_advises_enforces_or_is_off(
+    group: Bench, ceiling: str, denied: list[bool], advised: int
+) -> None:
+    group.settings(f'dm_ceiling = "{ceiling}"\n')
+    for name in ("longterm", "daily-synced", "projects/tides"):
+        group.write(f"memory/main/{name}.md", "# A page\n")
+    runtime = group.runtime()
+    runtime.session_start(event())
+    verdicts = [call(runtime, "Read", f"memory/main/{name}.md", None)
+                for name in ("longterm", "daily-synced", "projects/tides", "longterm")]  # fmt: skip
+    assert [verdict.deny for verdict in verdicts] == denied
+    assert [bool(verdict.advice) for verdict in verdicts].count(True) == advised
+    if advised:
+        assert "attention.md, longterm.md" in verdicts[1].advice
+
+
+def test_what_a_plugin_advises_is_not_passed_on(group: Bench) -> None:
+    class Advises:
+        @hookimpl
+        def apm_guard_tool_call(self, event: Any) -> Verdict:
+            return Verdict(False, advice="say this")
+
+    runtime = Runtime(str(group.root), group.env, plugins={"advises": Advises()})
+    assert call(runtime, "Read", "README.md") == Verdict(False)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_strict_denies_what_cannot_be_judged_in_the_owners_conversation_too(group: Bench, *, strict: bool) -> None:
+    group.settings(f"gate_strict = {str(strict).lower()}\n")
+    group.trust()
+    command = {"command": "python3 -c \"open('.apm/x')\""}
+    verdict = group.runtime().tool_call(event(), "Bash", command, str(group.root))
+    assert verdict.deny is strict
+
+
+@pytest.mark.parametrize(
+    ("name", "bound", "denied"),
+    [("PreToolUse", True, True), ("PreToolUse", False, False), ("UserPromptSubmit", True, True), ("Stop", True, False)],
+)
+def test_past_its_time_the_hook_denies_what_may_be_another_conversations(
+    group: Bench, name: str, *, bound: bool, denied: bool
+) -> None:
+    given = {**payload(group), "hook_event_name": name, "tool_name": "Read", "prompt": "@memory/main/index.md",
+             "tool_input": {"file_path": f"{group.root}/memory/main/index.md"}}  # fmt: skip
+    env = {**group.env, **({"APM_SESSION": GROUP_KEY} if bound else {})}
+    # The program stands still for ever in place of answering; what ends it is its own bound.
+    program = (
+        "import os, sys, threading; from dataclasses import replace; from apm_hooks.cli import hook; "
+        "hook.LIMITS = replace(hook.LIMITS, hook_seconds=0.05); hook._answer = lambda *_: threading.Event().wait(); "
+        "hook.answer(['--host', 'claude-code'], sys.stdin.buffer.read(), os.environ)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], input=json.dumps(given).encode(), env=env,
+                          capture_output=True, check=False, timeout=60)  # fmt: skip
+    assert done.returncode == 0
+    assert b"took longer" in done.stderr
+    assert bool(done.stdout) is denied
+    if denied:
+        assert ("deny" if name == "PreToolUse" else "block") in str(json.loads(done.stdout))
+
+
+@pytest.mark.parametrize("bound", [True, False])
+def test_a_broken_installation_denies_the_calls_of_a_conversation_that_has_a_name(
+    group: Bench, tmp_path: Path, *, bound: bool
+) -> None:
+    folder = tmp_path / "lib/apm_hooks"
+    folder.mkdir(parents=True)
+    start = Path(fastlane.__file__).with_name("start.py")
+    (folder / "start.py").write_bytes(start.read_bytes())
+    given = {**payload(group), "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}}
+    env = {**group.env, **({"APM_SESSION": GROUP_KEY} if bound else {})}
+    done = subprocess.run([sys.executable, "-I", "-S", str(folder / "start.py"), "--host", "claude-code"], env=env,
+                          input=json.dumps(given).encode(), capture_output=True, check=False, timeout=60)  # fmt: skip
+    assert done.returncode == 0
+    assert bool(done.stdout) is bound
+    if bound:
+        assert json.loads(done.stdout)["hookSpecificOutput"]["permissionDecision"] == "deny"
 
 
 def test_the_lane_leaves_to_the_gate_what_it_shuts() -> None:

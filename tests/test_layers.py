@@ -40,7 +40,7 @@ RANKS: tuple[list[str], ...] = tuple(
         plugin_checks plugin_list plugins extensions""",
         "engine loader flusher advice sessions judge runtime watcher doctor doctor_system doctor_scope",
         """hosts hosts.claude_code hosts.claude_code_window hosts.claude_code_transcript
-        hosts.claude_code_flush hosts.hookline hosts.claude_code_hooks hosts.claude_code_imports
+        hosts.claude_code_flush hosts.hookline hosts.claude_code_hooks hosts.claude_code_imports hosts.claude_code_rules
         hosts.claude_code_install doctor_host doctor_events cli cli.common cli.write cli.route cli.archive
         cli.restore cli.pending cli.trust cli.init cli.install cli.uninstall cli.group cli.explain cli.flush
         cli.status cli.hook cli.hookhelp cli.hookcommand cli.plugins cli.doctor cli.sweep cli.watch
@@ -158,7 +158,7 @@ def test_only_the_memory_doors_open_files() -> None:
 
 
 def test_only_places_and_the_lane_name_variables() -> None:
-    allowed = {"places", "fastlane", "sessionlane", "settings", "workspace", "texts", "cli.hook", "cli.parser",
+    allowed = {"places", "start", "fastlane", "sessionlane", "settings", "workspace", "texts", "cli.hook", "cli.parser",
                "cli.common"}  # fmt: skip
     for name, path in modules().items():
         if name not in allowed:

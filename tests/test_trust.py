@@ -81,6 +81,30 @@ def test_a_pull_cannot_switch_the_session_requirement_off(tmp_path: Path) -> Non
     assert made.runtime().decide(event(None)).scope is None
 
 
+def test_a_pull_cannot_switch_the_strict_gate_off(tmp_path: Path) -> None:
+    made = bench(tmp_path, settings="gate_strict = true\n")
+    assert made.runtime().workspace.strict
+    made.settings("gate_strict = false\n")
+    assert made.runtime().workspace.strict
+    made.env["APM_GATE_STRICT"] = "off"
+    assert not made.runtime().workspace.strict, "what the environment sets needs no pin"
+    del made.env["APM_GATE_STRICT"]
+    made.trust()
+    assert not made.runtime().workspace.strict
+
+
+def test_a_setting_that_is_newer_than_the_acceptance_is_no_change(tmp_path: Path) -> None:
+    made = bench(tmp_path)
+    path = made.home / ".config/apm-hooks/trust.json"
+    kept = json.loads(path.read_text())
+    for pins in kept["workspaces"].values():
+        del pins["pins"]["gate_strict"]
+    path.write_text(json.dumps(kept))
+    assert made.runtime().workspace.changed == ()
+    made.settings("gate_strict = true\n")
+    assert made.runtime().workspace.changed == ("gate_strict",)
+
+
 def test_a_pull_that_only_tightens_is_followed(made: Bench) -> None:
     made.settings("require_session = true\n")
     assert made.runtime().decide(event(None)).scope is None

@@ -27,6 +27,7 @@ POINT = "{tokens:,} of {window:,} tokens"
 HOW: Mapping[str, str] = {
     "SessionStart": "To see it come, start a session in the workspace.",
     "UserPromptSubmit": "To see it come, send a message in a session.",
+    "PreToolUse": "To see it come, have a file of the memory read in a session.",
     "PreCompact": "To see it come, type /compact in a session.",
     "PostCompact": "To see it come, type /compact in a session.",
     "Stop": "To see it come, type /remem in a session and let the turn end.",

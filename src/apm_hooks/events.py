@@ -141,11 +141,13 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A plugin's word on a tool call. `deny` with a reason that tells the agent what to do instead; there is no word
-    that allows: the host's own permissions always apply."""
+    """The word on a tool call. `deny` with a reason that tells the agent what to do instead; there is no word that
+    allows: the host's own permissions always apply. `advice` is for the agent beside a call that is not denied; a
+    plugin's is not passed on."""
 
     deny: bool
     reason: str = ""
+    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from apm_hooks import gate_texts
 from apm_hooks.access import Calling
 from apm_hooks.events import Verdict
 from apm_hooks.gate_case import Case, Situation, shown
-from apm_hooks.gate_memory import Reads, memory_in_flush, protected_parts, reading, shrinking
+from apm_hooks.gate_memory import Reads, advice, memory_in_flush, protected_parts, reading, shrinking
 from apm_hooks.gate_rules import coverage, outside, ownership, pulls_in, switches, too_many, untold
 from apm_hooks.gate_shell import doubts, own_calls
 from apm_hooks.mentions import crowded, mentioned
@@ -60,7 +60,8 @@ def judge(calling: Calling, situation: Situation) -> Judgement:
         reason = rule(case)
         if reason:
             return Judgement(Verdict(True, reason))
-    return Judgement(Verdict(False), reading(case)[1], shrinking(case))
+    reads = reading(case)[1]
+    return Judgement(Verdict(False, advice=advice(case, reads)), reads, shrinking(case))
 
 
 def judge_prompt(prompt: str, situation: Situation) -> Verdict:

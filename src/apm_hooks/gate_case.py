@@ -32,9 +32,10 @@ class Situation:
 
     `root` is the session's workspace, `roots` are all trusted ones (absolute, without links). `cwd` and `home` are
     absolute, or empty where not known. `epoch` is what the context holds, `index` the scope's index as parsed (None:
-    there is none, or it cannot be read). `open_flush`: a flush directive is open in this turn. `strict`: the setting
-    `gate_strict`. `own_session` is the session's key; `bound`: the host's process names that very key to the commands
-    that it starts. `hosts` are the hosts' own folders (None: where they are without any variable set).
+    there is none, or it cannot be read). `open_flush`: a flush directive is open in this turn. `strict` is the setting
+    `gate_strict`, `dm_ceiling` the one of that name. `own_session` is the session's key; `bound`: the host's process
+    names that very key to the commands that it starts. `hosts` are the hosts' own folders (None: where they are without
+    any variable set).
     """
 
     scope: Scope | None
@@ -47,6 +48,7 @@ class Situation:
     index: Index | None = None
     open_flush: bool = False
     strict: bool = False
+    dm_ceiling: str = "advise"
     own_session: str | None = None
     bound: bool = False
     hosts: tuple[Shut, ...] | None = None

@@ -9,12 +9,12 @@ from apm_hooks.access import AccessKind
 from apm_hooks.cells import standard_priority
 from apm_hooks.errors import MemoryFileError
 from apm_hooks.files import read_text
-from apm_hooks.gate_case import READS, Case, Look, row_of, same_path
+from apm_hooks.gate_case import READS, Case, Look, row_of, same_path, shown
 from apm_hooks.ownership import Owner
 from apm_hooks.protected import after_edit, has_parts, losses, possible_edits
-from apm_hooks.protocol.ceiling import INDEX, SUB_FILE, group_may_load, layer_of
+from apm_hooks.protocol.ceiling import DM_P_FILES, INDEX, SUB_FILE, dm_may_load, group_may_load, layer_of
 from apm_hooks.protocol.subfiles import FOLDER
-from apm_hooks.records import Index, Scope
+from apm_hooks.records import DM, Index, Scope
 
 _NO_LAYER = frozenset(("group state", "flush state"))
 _NOT_MEMORY = frozenset(("history", "log"))
@@ -34,7 +34,9 @@ def reading(case: Case) -> tuple[str, Reads]:
         return "", ()
     if situation.group is not None:
         return ("", ()) if situation.open_flush else _group_reads(case, situation.group)
-    return _groups_index_first(case), () if situation.open_flush else _owner_reads(case, situation.scope)
+    if situation.open_flush:
+        return _groups_index_first(case), ()
+    return _owner_ceiling(case, situation.scope, _owner_reads(case, situation.scope))
 
 
 def layer_for(scope: Scope, index: Index | None, path: str) -> str:
@@ -128,8 +130,39 @@ def _indexes_above(path: str) -> Iterator[str]:
         yield "/".join(parts[:depth]) + ".md"
 
 
+def _owner_ceiling(case: Case, scope: Scope, reads: Reads) -> tuple[str, Reads]:
+    """The owner's ceiling denies only where the setting says so: it is the owner's own memory."""
+    reason = _groups_index_first(case)
+    if not reason and case.situation.dm_ceiling == "enforce" and past_ceiling(case, reads):
+        asked = next(path for path, layer in reads if layer.startswith("P"))
+        reason = gate_texts.CEILING.format(path=shown(asked), loaded=_loaded(case, scope))
+    return reason, reads
+
+
+def past_ceiling(case: Case, reads: Reads) -> bool:
+    """Whether what a call of the owner's loads goes past the ceiling, and what came before it did not."""
+    layers = [layer for _, layer in case.situation.epoch.files]
+    for _, layer in reads:
+        if layer.startswith("P") and not dm_may_load(layers):
+            return True
+        layers.append(layer)
+    return False
+
+
+def advice(case: Case, reads: Reads) -> str:
+    """What the owner's agent is told beside a read past the ceiling, once an epoch (protocol, 5)."""
+    situation = case.situation
+    if not situation.owner or situation.open_flush or situation.dm_ceiling != "advise":
+        return ""
+    layers = [layer for _, layer in situation.epoch.files if layer.startswith("P")]
+    # Past the ceiling already: it was said when that happened.
+    if len(layers) > DM_P_FILES or not past_ceiling(case, reads):
+        return ""
+    return gate_texts.ADVICE.format(loaded=_loaded(case, DM))
+
+
 def _owner_reads(case: Case, scope: Scope) -> Reads:
-    """What the owner's context has loaded is counted, and never denied."""
+    """What the owner's context has loaded is counted."""
     situation = case.situation
     loaded = {path for path, _ in situation.epoch.files}
     reads: dict[str, str] = {}

@@ -34,6 +34,10 @@ CEILING = (
     "{path} is more than may be loaded until the context is renewed. Loaded: {loaded}. Work with that; to write back "
     "without reading: `apm-hooks write decision|status|note|person TEXT`."
 )
+ADVICE = (
+    "[apm-hooks] More of the memory is loaded now than a session needs as a rule ({loaded}, and this). Go on with what "
+    "is there; the index says what each file is for."
+)
 LOADED_NOTHING = "nothing"
 
 COVERS = "{path} covers memory that is not this conversation's. Name a narrower folder; of memory, only {own}."

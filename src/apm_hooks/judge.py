@@ -13,7 +13,7 @@ from apm_hooks.errors import ApmError
 from apm_hooks.events import Verdict
 from apm_hooks.fastlane import hash_of, session_name, trusted_roots
 from apm_hooks.files import read_bytes
-from apm_hooks.gate import judge
+from apm_hooks.gate import judge, judge_prompt
 from apm_hooks.gate_case import Situation
 from apm_hooks.gate_shut import host_folders
 from apm_hooks.ledger import Epoch
@@ -45,6 +45,10 @@ class Judge:
             self._keep(decision, path)
         return found.verdict
 
+    def prompt(self, event: HostEvent, text: str, directory: str) -> Verdict:
+        """A refusal with its reason where a prompt mentions what its conversation may not read, or no opinion."""
+        return judge_prompt(text, self._situation(event, directory)[2])
+
     def _situation(self, event: HostEvent, directory: str) -> tuple[ScopeDecision, Epoch, Situation]:
         engine = self.engine
         # A subagent's tools are judged by its parent's scope and ledger: where the host names the parent's session.
@@ -65,6 +69,7 @@ class Judge:
             cwd=directory or engine.root, home=home, places=engine.where,
             epoch=epoch if not epoch.begun or epoch.scope == str(scope or "") else Epoch(), index=index,
             open_flush=scope is not None and self._sessions.is_open(scope, name),
+            strict=engine.workspace.strict, dm_ceiling=engine.workspace.settings.dm_ceiling,
             own_session=event.session_key,
             bound=event.session_key is not None and env.get(SESSION) == event.session_key,
             hosts=host_folders(env, home),

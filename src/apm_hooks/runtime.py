@@ -107,7 +107,7 @@ class Runtime(Engine):
 
     def tool_call(self, event: HostEvent, name: str, arguments: Mapping[str, Any], directory: str = "") -> Verdict:
         """The agent is about to call the tool `name` in `directory`: a denial with its reason, by the protocol (section
-        8) or by a plugin, or no opinion. What it will load into the context counts against the epoch's ceiling."""
+        8) or by a plugin, or no opinion, with advice at most. What it will load counts against the epoch's ceiling."""
         # Only tool calls need the gate, and of all events they are the most.
         from apm_hooks.judge import Judge
 
@@ -115,9 +115,19 @@ class Runtime(Engine):
         if verdict.deny:
             return verdict
         scope = self.decide(event).scope
-        return self.extensions.verdict(
+        said = self.extensions.verdict(
             ToolCall(event, scope, self.root, name, MappingProxyType(dict(arguments)), directory)
         )
+        return said if said.deny else verdict
+
+    def prompt(self, event: HostEvent, text: str, directory: str = "") -> Verdict:
+        """The user is about to send `text`, in `directory`: a refusal with its reason where it mentions (`@path`) a
+        file that its conversation may not read, which the host would read without a tool call (protocol, section 8)."""
+        if "@" not in text:
+            return Verdict(False)
+        from apm_hooks.judge import Judge
+
+        return Judge(self, self.sessions).prompt(event, text, directory)
 
     def flush(
         self, event: HostEvent, trigger: str, text: str = "", usage_percent: float | None = None, *,

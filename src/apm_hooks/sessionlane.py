@@ -66,7 +66,8 @@ def _message(event: "Mapping[str, Any]", env: "Mapping[str, str]", key: str | No
     """Notes that a message begins a turn, where it provably loads and flushes nothing: loading is done for the epoch,
     what says whose the session is did not change, and no session of the scope waits for a flush, this one least."""
     prompt = event.get("prompt")
-    if not isinstance(prompt, str) or _may_ask_for_flush(prompt):
+    # What a message mentions the host reads without a tool call: the gate looks at that.
+    if not isinstance(prompt, str) or "@" in prompt or _may_ask_for_flush(prompt):
         return False
     last = _last_entry(root, name)
     if last["done"] is not True or last["inputs"] != fastlane.settings_stamp(env, root, key):

@@ -20,21 +20,25 @@ from apm_hooks.records import LIMITS
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-PRIVACY_KEYS = ("owner_peers", "scopes", "require_session", "matrix_match_without_server")
+PRIVACY_KEYS = ("owner_peers", "scopes", "require_session", "matrix_match_without_server", "gate_strict")
 """Settings that decide who may read what: pinned by digest when a workspace is trusted."""
 
 _PLUGIN_KEYS = ("plugins_disabled", "plugins_allow", "plugins_block", "plugins_strict")
 _FLUSH_KEYS = ("idle_minutes", "flush_at_percent", "context_window", "compaction_at")
-_PERSONAL_KEYS = ("timezone", "tokenizer", *_FLUSH_KEYS, *_PLUGIN_KEYS)
-_SHARED_KEYS = (*PRIVACY_KEYS, "timezone", "tokenizer", *_FLUSH_KEYS)
+_PERSONAL_KEYS = ("timezone", "tokenizer", "dm_ceiling", *_FLUSH_KEYS, *_PLUGIN_KEYS)
+_SHARED_KEYS = (*PRIVACY_KEYS, "timezone", "tokenizer", "dm_ceiling", *_FLUSH_KEYS)
 """What a workspace's own file may set: not which plugins run, because one of them may guard it against a pull."""
-_SWITCHES = ("require_session", "plugins_disabled", "plugins_strict")
+_SWITCHES = ("require_session", "gate_strict", "plugins_disabled", "plugins_strict")
 _LISTS = ("owner_peers", "plugins_allow", "plugins_block")
+CEILINGS = ("advise", "enforce", "off")
+_CHOICES = {"dm_ceiling": CEILINGS}
 _FROM_ENVIRONMENT = {
     "APM_TIMEZONE": "timezone",
     "APM_TOKENIZER": "tokenizer",
     "APM_REQUIRE_SESSION": "require_session",
     "APM_OWNER_PEERS": "owner_peers",
+    "APM_GATE_STRICT": "gate_strict",
+    "APM_DM_CEILING": "dm_ceiling",
     "APM_IDLE_MINUTES": "idle_minutes",
     "APM_FLUSH_AT_PERCENT": "flush_at_percent",
     "APM_CONTEXT_WINDOW": "context_window",
@@ -53,18 +57,22 @@ class Settings:
 
     `owner_peers`: peers that are the owner (`["*"]`: whoever can reach the bot). `scopes`: glob of a session key →
     `DM`, `Group(name)` or `none`. `require_session`: without a session key there is no scope.
-    `matrix_match_without_server`: a Matrix room id matches without its server. `timezone`: IANA name for calendar
-    days (empty: the machine's). `tokenizer`: tiktoken's name of an encoding, or one that a plugin counts for.
-    `idle_minutes`: a session that was quiet for so long is flushed, once. `flush_at_percent`: how full a context is
-    when memory should be written back early; `context_window` (tokens) and `compaction_at` (tokens at which the host
-    compacts by itself) take the place of what the host says (0). `plugins_…`: no external plugins at all, only these,
-    not these, and errors in place of warnings.
+    `matrix_match_without_server`: a Matrix room id matches without its server. `gate_strict`: what the gate cannot
+    judge is denied in every scope. `dm_ceiling`: where the owner's context loads more files than the protocol's two,
+    the agent is told so once (`advise`), the call denied as in a group (`enforce`), or neither (`off`). `timezone`:
+    IANA name for calendar days (empty: the machine's). `tokenizer`: tiktoken's name of an encoding, or one that a
+    plugin counts for. `idle_minutes`: a session that was quiet for so long is flushed, once. `flush_at_percent`: how
+    full a context is when memory should be written back early; `context_window` (tokens) and `compaction_at` (tokens at
+    which the host compacts by itself) take the place of what the host says (0). `plugins_…`: no external plugins at
+    all, only these, not these, and errors in place of warnings.
     """
 
     owner_peers: tuple[str, ...] = ()
     scopes: tuple[tuple[str, str], ...] = ()
     require_session: bool = False
     matrix_match_without_server: bool = False
+    gate_strict: bool = False
+    dm_ceiling: str = "advise"
     timezone: str = ""
     tokenizer: str = "o200k_base"
     idle_minutes: int = 30
@@ -86,6 +94,8 @@ class Settings:
 @lru_cache(maxsize=1)
 def _model() -> type[BaseModel]:
     # pydantic costs more than the rest of a session start: it is imported where a file is really read.
+    from typing import Literal
+
     from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
     class SettingsFile(BaseModel):
@@ -95,6 +105,8 @@ def _model() -> type[BaseModel]:
         scopes: dict[StrictStr, StrictStr] = {}
         require_session: StrictBool = False
         matrix_match_without_server: StrictBool = False
+        gate_strict: StrictBool = False
+        dm_ceiling: Literal["advise", "enforce", "off"] = "advise"
         timezone: StrictStr = ""
         tokenizer: StrictStr = "o200k_base"
         idle_minutes: StrictInt = Field(30, ge=1, le=7 * 24 * 60)
@@ -209,7 +221,16 @@ def _from_text(key: str, text: str, variable: str) -> object:
         return text.strip().lower() not in ("0", "false", "no", "off")
     if key in _LISTS:
         return [part.strip() for part in text.split(",") if part.strip()]
+    if key in _CHOICES:
+        return _choice(key, text, variable)
     return _number(key, text, variable) if key in _FLUSH_KEYS else text
+
+
+def _choice(key: str, text: str, variable: str) -> str:
+    if text.strip() not in _CHOICES[key]:
+        choices = ", ".join(_CHOICES[key])
+        raise SettingsError(f"{text!r} is none of {choices}", key=variable, remedy=f"Unset {variable}, or say one.")
+    return text.strip()
 
 
 def _number(key: str, text: str, variable: str) -> int:

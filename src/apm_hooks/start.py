@@ -52,10 +52,21 @@ def full(arguments: list[str], data: bytes) -> bytes:
     channel = os.dup(1)
     os.dup2(2, 1)
     try:
-        return answer(arguments, data, os.environ)
+        return answer(arguments, data, os.environ, channel)
     finally:
         os.dup2(channel, 1)
         os.close(channel)
+
+
+def closed(arguments: list[str], data: bytes) -> bytes:
+    """The answer where not even the full path can be loaded: a tool call is denied where the host names the
+    conversation, which may be anybody's (privacy fails closed); nothing else is."""
+    if b'"PreToolUse"' not in data or ("--session" not in arguments and "APM_SESSION" not in os.environ):
+        return b""
+    return (
+        b'{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", '
+        b'"permissionDecisionReason": "This call cannot be judged now: apm-hooks does not run. Go on without it."}}\n'
+    )
 
 
 def main() -> None:
@@ -63,9 +74,13 @@ def main() -> None:
     while len(data) <= 1 << 24 and (chunk := os.read(0, 1 << 20)):
         data += chunk
     arguments = sys.argv[1:]
-    printed = fast(arguments, data)
-    if printed is None:
-        printed = full(arguments, data)
+    try:
+        printed = fast(arguments, data)
+        if printed is None:
+            printed = full(arguments, data)
+    except BaseException:
+        os.write(1, closed(arguments, data))
+        raise
     while printed:
         printed = printed[os.write(1, printed) :]
 

@@ -49,6 +49,10 @@ MISSED_LOG = (
 )
 REFUSED_WARNING = "apm-hooks: {path} was not loaded: {reason}"
 UNJUDGED = "This call cannot be judged now, because the memory's settings or state cannot be read. Go on without it."
+UNJUDGED_PROMPT = (
+    "The message pulls in a file (@), and whose it is cannot be told now, because the memory's settings or state "
+    "cannot be read. Send it again without the @."
+)
 LATE_WARNING = "apm-hooks: memory was not loaded: it took longer than {seconds:g} s. Run apm-hooks explain to see why."
 ESTIMATE_WARNING = "apm-hooks: {warning}"
 

@@ -38,7 +38,8 @@ class Trust:
         """Names of the privacy settings that differ from what was accepted, sorted."""
         if not self.pins:
             return ()
-        differs = (name for name, digest in digests.items() if self.pins.get(name) != digest)
+        # A setting that did not exist when the workspace was accepted was not set.
+        differs = (name for name, digest in digests.items() if self.pins.get(name, digest_of(None)) != digest)
         return tuple(sorted(name for name in differs if name != CLOSED_PIN))
 
     @property

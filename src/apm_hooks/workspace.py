@@ -26,14 +26,15 @@ GROUP_MAP = "memory/groups/group_names.json"
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """`root` is absolute and without links. `privacy` and `groups` are what counts, after pinning; `declared` is the
-    group map as it stands in the file. `changed` names what differs from what the owner accepted. `inputs` are the
-    absolute paths whose stamps decide whether this record still holds.
+    """`root` is absolute and without links. `privacy`, `strict` (`gate_strict`) and `groups` are what counts, after
+    pinning; `declared` is the group map as it stands in the file. `changed` names what differs from what the owner
+    accepted. `inputs` are the absolute paths whose stamps decide whether this record still holds.
     """
 
     root: str
     settings: Settings
     privacy: ScopeSettings
+    strict: bool
     groups: GroupMap
     declared: GroupMap
     changed: tuple[str, ...]
@@ -68,9 +69,8 @@ def open_workspace(root: str, where: Places, env: Mapping[str, str]) -> Workspac
     changed = trust.changed(privacy_digests(settings, declared))
     groups = GroupMap.empty() if GROUPS_PIN in changed else declared
     return Workspace(
-        root=root, settings=settings, privacy=_effective(settings, changed, trust.closed), groups=groups,
-        declared=declared,
-        changed=changed, problems=problems,
+        root=root, settings=settings, privacy=_effective(settings, changed, trust.closed),
+        strict=_is_strict(settings, changed), groups=groups, declared=declared, changed=changed, problems=problems,
         inputs=(
             os.path.join(root, SETTINGS_FILE), os.path.join(root, GROUP_MAP),
             os.path.join(where.config, "config.toml"), os.path.join(where.config, TRUST_FILE),
@@ -125,6 +125,11 @@ def _effective(settings: Settings, changed: tuple[str, ...], closed: tuple[str, 
         # … and off is there.
         matrix_match_without_server="matrix_match_without_server" not in stale and settings.matrix_match_without_server,
     )
+
+
+def _is_strict(settings: Settings, changed: tuple[str, ...]) -> bool:
+    """As with `require_session`: one that differs from the accepted one counts as on."""
+    return settings.gate_strict or ("gate_strict" in changed and not settings.from_environment("gate_strict"))
 
 
 def _closing(settings: Settings, closed: tuple[str, ...]) -> tuple[tuple[str, str], ...]:

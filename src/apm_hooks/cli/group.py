@@ -21,7 +21,7 @@ from apm_hooks.cli.common import (
 from apm_hooks.cli.install import home
 from apm_hooks.errors import ApmError
 from apm_hooks.files import stamp, state_directory
-from apm_hooks.hosts.claude_code_install import plan_install
+from apm_hooks.hosts.claude_code_install import is_installed, plan_install
 from apm_hooks.locking import locked
 from apm_hooks.places import places
 from apm_hooks.records import DM, Scope, ScopeKind
@@ -93,12 +93,13 @@ def _shown_to_groups(root: str) -> list[str]:
     group, and where the host calls us. Host files that cannot be read are `install`'s to complain about."""
     for scope in ("user", "project"):
         try:
-            plan = plan_install(scope=scope, home=home(), project=root, has_groups=True,
-                                config_dir=os.environ.get("CLAUDE_CONFIG_DIR"))  # fmt: skip
+            config_dir = os.environ.get("CLAUDE_CONFIG_DIR")
+            if not is_installed(scope=scope, home=home(), project=root, config_dir=config_dir):
+                continue
+            plan = plan_install(scope=scope, home=home(), project=root, has_groups=True, config_dir=config_dir)
+            return [note.removeprefix("WARNING: ") for note in plan.notes if note.startswith("WARNING: ")]
         except ApmError:
             continue
-        if not any(change.why == "our hooks" for change in plan.changes):
-            return [note.removeprefix("WARNING: ") for note in plan.notes if note.startswith("WARNING: ")]
     return []
 
 

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from apm_hooks.runtime import Runtime
 
 
-def answer(arguments: Sequence[str], data: bytes, env: Mapping[str, str]) -> bytes:
-    """What to print for the event `data` of the host that `arguments` name; empty for nothing."""
+def answer(arguments: Sequence[str], data: bytes, env: Mapping[str, str], channel: int = 1) -> bytes:
+    """What to print for the event `data` of the host that `arguments` name; empty for nothing. `channel` is the
+    descriptor that the host reads: written to here only when the process ends because the answer takes too long."""
     payload: Mapping[str, Any] = {}
     options = fastlane.parse_arguments(arguments)
     try:
@@ -37,21 +38,31 @@ def answer(arguments: Sequence[str], data: bytes, env: Mapping[str, str]) -> byt
             sys.stderr.write("apm-hooks: usage: apm-hooks hook --host claude-code [--workspace DIR] [--session KEY]\n")
             return b""
         payload = _payload(data)
-        with _deadline(), contextlib.redirect_stdout(sys.stderr):
+        with _deadline(_closed(payload, options, env), channel), contextlib.redirect_stdout(sys.stderr):
             return _answer(payload, options, env)
     except BaseException as error:  # noqa: BLE001 - the host's turn goes on; compiled extensions raise even this
         shown = str(error) if isinstance(error, ApmError) else f"{type(error).__name__}: {error}"
         warning = texts.FAILED_WARNING.format(error=" ".join(shown.split()))
         sys.stderr.write(warning + "\n")
-        if payload.get("hook_event_name") == "PreToolUse" and _is_bound(options, env):
-            # Privacy fails closed: a call that cannot be judged may reach another conversation's memory.
-            return _encode({**claude_code.denial(texts.UNJUDGED), "systemMessage": warning})
+        closed = _closed(payload, options, env)
+        if closed:
+            return _encode({**closed, "systemMessage": warning})
         return _encode(claude_code.notice_answer("", "", warning)) if claude_code.warns(payload) else b""
 
 
-def _is_bound(options: Mapping[str, str] | None, env: Mapping[str, str]) -> bool:
-    """Whether the host names the conversation: one of several, which may be anybody's."""
-    return "session" in (options or {}) or "APM_SESSION" in env
+def _closed(payload: Mapping[str, Any], options: Mapping[str, str] | None, env: Mapping[str, str]) -> Mapping[str, Any]:
+    """The answer to an event that cannot be judged where it may reach another conversation's memory; empty for others.
+
+    Privacy fails closed where the host names the conversation: one of several, which may be anybody's.
+    """
+    if "session" not in (options or {}) and "APM_SESSION" not in env:
+        return {}
+    name = payload.get("hook_event_name")
+    if name == "PreToolUse":
+        return claude_code.denial(texts.UNJUDGED)
+    if name == "UserPromptSubmit" and "@" in str(payload.get("prompt")):
+        return claude_code.refusal(texts.UNJUDGED_PROMPT)
+    return {}
 
 
 def _payload(data: bytes) -> Mapping[str, Any]:
@@ -67,11 +78,14 @@ def _payload(data: bytes) -> Mapping[str, Any]:
 
 
 @contextlib.contextmanager
-def _deadline() -> Any:
-    """End the process, with nothing said to the host but one line, when the answer takes too long."""
+def _deadline(closed: Mapping[str, Any], channel: int) -> Any:
+    """End the process when the answer takes too long, with one line for the user; the host is answered `closed`, if
+    that is not empty."""
     import threading
 
     def give_up() -> None:
+        if closed:
+            os.write(channel, _encode(closed))
         sys.stderr.write(texts.LATE_WARNING.format(seconds=LIMITS.hook_seconds) + "\n")
         sys.stderr.flush()
         os._exit(0)
@@ -128,7 +142,9 @@ def _judged(runtime: Runtime, event: HostEvent, payload: Mapping[str, Any]) -> M
     given = payload.get("tool_input")
     arguments = given if isinstance(given, dict) else {}
     verdict = runtime.tool_call(event, str(payload.get("tool_name")), arguments, str(payload.get("cwd") or ""))
-    return claude_code.denial(verdict.reason) if verdict.deny else {}
+    if verdict.deny:
+        return claude_code.denial(verdict.reason)
+    return claude_code.notice_answer("PreToolUse", verdict.advice, "")
 
 
 def _encode_any(answer: Mapping[str, Any] | str) -> bytes:

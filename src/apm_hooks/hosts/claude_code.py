@@ -94,6 +94,11 @@ def denial(reason: str) -> dict[str, Any]:
     }}  # fmt: skip
 
 
+def refusal(reason: str) -> dict[str, Any]:
+    """The answer to UserPromptSubmit that keeps the prompt from the model and tells the user why."""
+    return {"decision": "block", "reason": reason}
+
+
 def notice_answer(event_name: str, context: str, warning: str) -> dict[str, Any]:
     """An answer with text for the model and one line for the user; either may be empty. The host drops an answer whose
     event is not the one it asked about."""

@@ -33,7 +33,8 @@ def answer_event(
     tail = read_tail(event.transcript, since=runtime.position(event, compaction=name == "PreCompact"))
     event = _filled(event, tail, env)
     if name == "UserPromptSubmit":
-        return _prompt(runtime, event, payload, tail)
+        refused = runtime.prompt(event, str(payload.get("prompt") or ""), str(payload.get("cwd") or ""))
+        return claude_code.refusal(refused.reason) if refused.deny else _prompt(runtime, event, payload, tail)
     if name == "PreCompact":
         # A compaction by usage: the context is full, whatever the transcript, which lags behind a turn, holds by now.
         full = payload.get("trigger") == "auto"

@@ -22,13 +22,15 @@ EVENTS: tuple[tuple[str, str | None], ...] = (
     ("SessionStart", "startup|resume|clear|compact|fork"),
     ("SubagentStart", None),
     ("UserPromptSubmit", None),
+    ("PreToolUse", None),
     ("PreCompact", None),
     ("PostCompact", None),
     ("Stop", None),
     ("StopFailure", None),
     ("SessionEnd", None),
 )
-"""Event and matcher, None for all. Version 2.1.100 drops a whole file for one event that it does not know."""
+"""Event and matcher, None for all: a rule on paths would let links, shell commands and other servers' tools slip past.
+Version 2.1.100 drops a whole file for one event that it does not know."""
 TIMEOUT_SECONDS = 10
 
 _PROGRAM = re.compile(r"[\\/]apm_hooks[\\/]start\.py\Z")

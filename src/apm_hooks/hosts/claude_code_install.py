@@ -16,13 +16,14 @@ from apm_hooks import jsonedit, textblocks
 from apm_hooks.errors import SettingsError, UsageError
 from apm_hooks.hosts.claude_code_hooks import EVENTS, commands, with_hooks, without_hooks
 from apm_hooks.hosts.claude_code_imports import brought_in
+from apm_hooks.hosts.claude_code_rules import rules_for, with_rules, without_rules
 from apm_hooks.hosts.hookline import hook_line
 from apm_hooks.records import LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["EVENTS", "FileChange", "Plan", "apply_plan", "hook_line", "plan_install", "plan_uninstall"]
+__all__ = ["EVENTS", "FileChange", "Plan", "apply_plan", "hook_line", "is_installed", "plan_install", "plan_uninstall"]
 
 BLOCK = "agents"
 REMEM_MARK = "<!-- apm-hooks:remem -->"
@@ -127,7 +128,7 @@ def plan_install(
     owner_only: bool = False,
     has_groups: bool = False,
 ) -> Plan:
-    """What puts our hooks and the `/remem` command into the files of `scope`, `user` or `project`.
+    """What puts our hooks, permission rules and the `/remem` command into the files of `scope`, `user` or `project`.
 
     `project` is the workspace, empty for none; `config_dir` is the value of CLAUDE_CONFIG_DIR; `line` is the
     command, by default `hook_line()`. `link_agents` asks for the block in the project's CLAUDE.md that brings
@@ -139,7 +140,11 @@ def plan_install(
     before, text = _text(places.settings)
     command = hook_line() if line is None else line
     after = with_hooks(text, command, file=places.settings)
-    changes = [_changed(places.settings, before, after, "our hooks")]
+    if places.project:
+        # A project's own file travels with it, so that its rules name no path of this machine.
+        rules = rules_for(os.path.realpath(places.project) if places.base == places.user else "")
+        after = with_rules(after, rules, file=places.settings)
+    changes = [_changed(places.settings, before, after, "our hooks and rules")]
     notes: list[str] = []
     held = read_bytes(places.remem)
     if held is None or _has_mark(held):
@@ -164,8 +169,8 @@ def plan_uninstall(*, scope: str, home: str, project: str, config_dir: str | Non
     """
     places = _places(scope, home, project, config_dir)
     before, text = _text(places.settings)
-    after = without_hooks(text, file=places.settings)
-    changes = [_changed(places.settings, before, after, "our hooks go", empty="{}")]
+    after = without_hooks(without_rules(text, file=places.settings), file=places.settings)
+    changes = [_changed(places.settings, before, after, "our hooks and rules go", empty="{}")]
     held = read_bytes(places.remem)
     if held is not None and _has_mark(held):
         changes.append(FileChange(places.remem, held, None, "our /remem command goes"))
@@ -174,6 +179,11 @@ def plan_uninstall(*, scope: str, home: str, project: str, config_dir: str | Non
         after = textblocks.drop_block(text, BLOCK, file=places.claude)
         changes.append(_changed(places.claude, before, after, "our block goes", empty=""))
     return _plan(places, changes, (), (), NOT_INSTALLED)
+
+
+def is_installed(*, scope: str, home: str, project: str, config_dir: str | None = None) -> bool:
+    """Whether the settings file of `scope` runs a hook of ours; arguments and UsageError as above."""
+    return bool(commands(_settings(_places(scope, home, project, config_dir).settings)))
 
 
 def apply_plan(plan: Plan) -> None:
