@@ -123,6 +123,25 @@ def test_a_clock_that_goes_is_told(made: Bench) -> None:
     assert found.text == "it is 2026-01-01 08:00 +0800; days are those of Asia/Shanghai"
 
 
+@pytest.mark.parametrize(
+    ("grammar", "groups", "level", "text"),
+    [
+        (True, True, Level.OK, doctor_system.GRAMMAR),
+        (False, False, Level.OK, doctor_system.NO_GROUPS),
+        (False, True, Level.NOTE, doctor_system.NO_GRAMMAR),
+    ],
+)
+def test_groups_without_the_grammar_of_the_shell_are_worth_a_note(
+    made: Bench, monkeypatch: pytest.MonkeyPatch, *, grammar: bool, groups: bool, level: Level, text: str
+) -> None:
+    monkeypatch.setattr(doctor_system, "grammar_available", lambda: grammar)
+    if groups:
+        made.groups({"-100777": "alpha"})
+    found = only(doctor_system.gate(subject_of(made)), level)
+    assert found.text == text
+    assert ("apm-hooks[gate]" in found.remedy) is (level is Level.NOTE)
+
+
 def test_a_clock_before_2020_is_a_warning(made: Bench) -> None:
     assert "2001-09-09" in only(doctor_system.clock(subject_of(made, now=1e9)), Level.WARNING).text
 

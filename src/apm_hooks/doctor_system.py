@@ -7,6 +7,7 @@ import pwd
 import re
 import shlex
 import stat
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from apm_hooks.locking import locked_at
 from apm_hooks.opening import cause_of, kind_of, parent
 from apm_hooks.places import is_private
 from apm_hooks.records import ScopeKind
+from apm_hooks.shell_grammar import grammar_available
 
 LOCAL = "the workspace lies on a file system of this machine"
 NETWORK = (
@@ -35,6 +37,10 @@ NOT_NOTICED = "the system cannot tell of changes to files ({cause}): apm-hooks w
 NOT_NOTICED_REMEDY = (
     "To raise the limits: sudo sysctl fs.inotify.max_user_instances=512 fs.inotify.max_user_watches=524288"
 )
+GRAMMAR = "shell commands are judged by their grammar"
+NO_GRAMMAR = "shell commands of groups are judged by a plain reading, which denies many that are harmless"
+NO_GRAMMAR_REMEDY = "Run: {python} -m pip install 'apm-hooks[gate]'"
+NO_GROUPS = "no group is mapped, whose shell commands would be judged"
 CLOCKS = "it is {now}; days are those of {zone}"
 EARLY_CLOCK = "it is {now} by the clock of this machine, which cannot be"
 EARLY_CLOCK_REMEDY = "Set the clock, or let it be set: timedatectl set-ntp true"
@@ -166,6 +172,16 @@ def _is_held(root: str, path: str) -> bool:
             return False
     except LockTimeoutError:
         return True
+
+
+def gate(subject: Subject) -> list[Check]:
+    """Whether the gate can read shell commands by their grammar, where that matters."""
+    workspace = subject.opened.workspace
+    if grammar_available():
+        return [Check(Level.OK, GRAMMAR)]
+    if not workspace.declared.entries and not workspace.settings.require_session and not workspace.strict:
+        return [Check(Level.OK, NO_GROUPS)]
+    return [Check(Level.NOTE, NO_GRAMMAR, NO_GRAMMAR_REMEDY.format(python=shlex.quote(sys.executable)))]
 
 
 def clock(subject: Subject) -> list[Check]:

@@ -57,15 +57,25 @@ def test_a_group_reads_nothing_of_the_owners(claude: Claude, gated: Workspace, f
         call("Read", file_path=str(gated.root / "rope.md")),
         call("Bash", command=f"cat {DM_LONGTERM}", description="Look"),
         call("Bash", command="cd memory && cat main/*.md | head -5", description="Look"),
-        call("Grep", pattern="watchword", path=str(gated.root / "memory"), output_mode="content"),
-        call("Grep", pattern="watchword", output_mode="content"),
-        call("Glob", pattern="memory/main/**"),
+        call("Bash", command="grep -r watchword .", description="Search"),
     ]
     for script in scripts:
         reason = denied(claude, fake, script)
         assert HARBOUR.index in reason, "it says where its own memory lies"
     assert gated.seen_in(fake.requests) == {HARBOUR.index}
     assert gated.strays() == []
+
+
+def test_a_group_finds_nothing_of_the_owners(claude: Claude, gated: Workspace, fake: FakeAnthropic) -> None:
+    denied(claude, fake, call("Bash", command="rg watchword memory", description="Search"))
+    scripts = {
+        "Grep": call("Grep", pattern="watchword", path=str(gated.root / "memory"), output_mode="content"),
+        "Glob": call("Glob", pattern="memory/main/**"),
+    }
+    # Newer versions have no tools for it, and search in the shell.
+    for tool in scripts.keys() & set(fake.main_requests[-1].tool_names):
+        denied(claude, fake, scripts[tool])
+    assert gated.seen_in(fake.requests) == {HARBOUR.index}
 
 
 def test_a_group_reads_nothing_of_another_group(claude: Claude, gated: Workspace, fake: FakeAnthropic) -> None:

@@ -19,6 +19,7 @@ PROBES: tuple[Probe, ...] = (
     Probe("hooks", doctor_host.hooks, opened=False),
     Probe("trust", doctor.trust, opened=False),
     Probe("sharing", doctor_host.sharing),
+    Probe("gate", doctor_system.gate),
     Probe("events", doctor_events.events),
     Probe("early-flush", doctor_events.early),
     Probe("rights", doctor_system.rights),
