@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from apm_hooks.shell import Reading, Use, grammar_available, read_command
+from apm_hooks.shell.reading import Reading, Use, grammar_available, read_command
 
 CORPUS = Path(__file__).parent.parent / "tests" / "shell_corpus" / "commands.jsonl"
 CWD = "/home/ana/ws"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from apm_hooks.access import Access, AccessKind, Calling, Edit
 from apm_hooks.gate import judge, judge_prompt
-from apm_hooks.shell import grammar_available
+from apm_hooks.shell.reading import grammar_available
 from tests.gatebench import FILES, GateBench, gatebench
 
 # What of a file is free: r(ead), w(rite) in any way, k: a write that keeps hard rules and rows, l: a plain listing.

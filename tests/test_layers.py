@@ -24,11 +24,11 @@ RANKS: tuple[list[str], ...] = tuple(
         words_hangul words_han words_class words_forms words_table words_evidence words_score routing
         injection directive jsonedit textblocks findings audit_lines audit_words audit_tools audit_pointers
         audit_memory audit_index audit_fix reports credentials rawlines frontmatter noteblocks notepieces
-        notesections notes routerows shell_records shell_tree shell_values shell_lex shell_tokens
-        shell_plain shell_nodes shell_grammar shell_braces shell_expand shell_state shell_call shell_scope
-        shell_options shell_specs shell_prints shell_settings shell_builtins shell_generic shell_own
-        shell_files shell_archives shell_network shell_search shell_gitline shell_git shell_code shell_sed
-        shell_filters shell_wrappers shell_commands shell_run shell_walk shell toolcalls.table
+        notesections notes routerows shell shell.records shell.tree shell.values shell.lex shell.tokens
+        shell.plain shell.nodes shell.grammar shell.braces shell.expand shell.state shell.call shell.scope
+        shell.options shell.specs shell.prints shell.settings shell.builtins shell.generic shell.own
+        shell.files shell.archives shell.network shell.search shell.gitline shell.git shell.code shell.sed
+        shell.filters shell.wrappers shell.commands shell.run shell.walk shell.reading toolcalls.table
         toolcalls.paths toolcalls.patterns toolcalls.gathering toolcalls.arguments toolcalls.patches
         toolcalls.lookups toolcalls.changes toolcalls.commands toolcalls.unknown toolcalls mentions
         protected gate_shut""",

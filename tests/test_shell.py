@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apm_hooks import shell_grammar
 from apm_hooks.errors import UsageError
-from apm_hooks.shell import (
+from apm_hooks.shell import grammar as shell_grammar
+from apm_hooks.shell.reading import (
     OPAQUE,
     SHELL_LIMITS,
     Doubt,

@@ -25,7 +25,7 @@ from apm_hooks.locking import locked_at
 from apm_hooks.opening import cause_of, kind_of, parent
 from apm_hooks.places import is_private
 from apm_hooks.records import ScopeKind
-from apm_hooks.shell_grammar import grammar_available
+from apm_hooks.shell.grammar import grammar_available
 
 LOCAL = "the workspace lies on a file system of this machine"
 NETWORK = (

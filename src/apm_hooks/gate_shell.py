@@ -29,7 +29,7 @@ def doubts(case: Case) -> str:
     situation = case.situation
     if not case.calling.unjudged or (situation.owner and not situation.strict):
         return ""
-    from apm_hooks.shell import could_name
+    from apm_hooks.shell.reading import could_name
 
     for unjudged in case.calling.unjudged:
         if situation.owner:

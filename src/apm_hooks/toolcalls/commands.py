@@ -73,7 +73,7 @@ def _surroundings(arguments: Arguments, found: Gathering) -> list[tuple[str, str
 
 def run(command: str, found: Gathering, cwd: str, settings: str = "") -> None:
     """Reads one shell command that starts in `cwd` (empty: not known), with the variables of `settings` set before."""
-    from apm_hooks.shell import OPAQUE, UseKind, read_command
+    from apm_hooks.shell.reading import OPAQUE, UseKind, read_command
 
     if not found.first_time((command, cwd, settings)):
         return

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
-from apm_hooks.shell_call import Call, Handler, value_or
-from apm_hooks.shell_generic import HERE, passed, read_line
-from apm_hooks.shell_options import description
-from apm_hooks.shell_records import Reason, UseKind
-from apm_hooks.shell_state import Outcome, same
-from apm_hooks.shell_values import UNKNOWN_OUTPUT, Output, Value, joined, text_value
+from apm_hooks.shell.call import Call, Handler, value_or
+from apm_hooks.shell.generic import HERE, passed, read_line
+from apm_hooks.shell.options import description
+from apm_hooks.shell.records import Reason, UseKind
+from apm_hooks.shell.state import Outcome, same
+from apm_hooks.shell.values import UNKNOWN_OUTPUT, Output, Value, joined, text_value
 
 SHELLS = frozenset(["sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "rbash", "yash"])
 _SHELL = description(
@@ -223,7 +223,7 @@ def _substitutes(code: str) -> bool:
 
 def _module(call: Call, name: str, args: list[Value]) -> Output:
     if name in {"apm_hooks", "apm_hooks.cli"}:
-        from apm_hooks.shell_own import own
+        from apm_hooks.shell.own import own
 
         own(call, tuple(args))
         return UNKNOWN_OUTPUT

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from apm_hooks.shell_call import Call
-from apm_hooks.shell_lex import ansi_c, as_bytes, as_text
-from apm_hooks.shell_state import UNSET, Outcome, same
-from apm_hooks.shell_values import NO_OUTPUT, Output, Value, joined, text_value, value_lines
+from apm_hooks.shell.call import Call
+from apm_hooks.shell.lex import ansi_c, as_bytes, as_text
+from apm_hooks.shell.state import UNSET, Outcome, same
+from apm_hooks.shell.values import NO_OUTPUT, Output, Value, joined, text_value, value_lines
 
 _FORMAT = re.compile(r"%%|%([-+ #0]*\d*(?:\.\d+)?)([a-zA-Z])|%\(|%")
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias
 
-from apm_hooks.shell_records import OPAQUE, SHELL_LIMITS, Doubt, Reason, TooMuchError, Use, UseKind
-from apm_hooks.shell_state import Outcome, State
-from apm_hooks.shell_values import GAP, GLOB, TREE, Output, Spot, Value, spot_of, text_value
+from apm_hooks.shell.records import OPAQUE, SHELL_LIMITS, Doubt, Reason, TooMuchError, Use, UseKind
+from apm_hooks.shell.state import Outcome, State
+from apm_hooks.shell.values import GAP, GLOB, TREE, Output, Spot, Value, spot_of, text_value
 
 _STREAM = re.compile(r"/dev/(?:null|zero|full|random|urandom|tty|stdin|stdout|stderr|fd/\d+|tcp/.*|udp/.*)")
 _PROC = re.compile(r"/proc(?:/.*)?")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from apm_hooks.shell_call import Call
-from apm_hooks.shell_records import Use, UseKind
-from apm_hooks.shell_values import Value
+from apm_hooks.shell.call import Call
+from apm_hooks.shell.records import Use, UseKind
+from apm_hooks.shell.values import Value
 
 OWN = "apm-hooks"
 

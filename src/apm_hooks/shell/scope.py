@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from apm_hooks.shell_call import Runner
-from apm_hooks.shell_expand import BLANKS, gap
-from apm_hooks.shell_records import Reason, words
-from apm_hooks.shell_state import UNSET, State
-from apm_hooks.shell_values import GLOB, NUMBER, Output, Spot, Value, text_value
+from apm_hooks.shell.call import Runner
+from apm_hooks.shell.expand import BLANKS, gap
+from apm_hooks.shell.records import Reason, words
+from apm_hooks.shell.state import UNSET, State
+from apm_hooks.shell.values import GLOB, NUMBER, Output, Spot, Value, text_value
 
 _NUMBERS = frozenset(words("# ? $ ! RANDOM SECONDS LINENO UID EUID PPID BASHPID EPOCHSECONDS SRANDOM COLUMNS LINES"))
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TypeVar
 
-from apm_hooks.shell_expand import gap
-from apm_hooks.shell_records import SHELL_LIMITS, Reason
-from apm_hooks.shell_tree import Node
-from apm_hooks.shell_values import NO_OUTPUT, UNKNOWN_SPOT, Output, Spot, Value, either_output
+from apm_hooks.shell.expand import gap
+from apm_hooks.shell.records import SHELL_LIMITS, Reason
+from apm_hooks.shell.tree import Node
+from apm_hooks.shell.values import NO_OUTPUT, UNKNOWN_SPOT, Output, Spot, Value, either_output
 
 _T = TypeVar("_T")
 UNSET = gap(Reason.VARIABLE)

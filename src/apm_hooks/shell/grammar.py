@@ -13,11 +13,11 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from apm_hooks.shell_lex import NotAWordError, as_bytes, as_text
-from apm_hooks.shell_nodes import Nodes, commands_in
-from apm_hooks.shell_plain import quiet_ranges
-from apm_hooks.shell_records import SHELL_LIMITS, words
-from apm_hooks.shell_tree import Arithmetics, Case, For, Function, Group, If, Loop, Node, Parsed, Sequence, Test, Word
+from apm_hooks.shell.lex import NotAWordError, as_bytes, as_text
+from apm_hooks.shell.nodes import Nodes, commands_in
+from apm_hooks.shell.plain import quiet_ranges
+from apm_hooks.shell.records import SHELL_LIMITS, words
+from apm_hooks.shell.tree import Arithmetics, Case, For, Function, Group, If, Loop, Node, Parsed, Sequence, Test, Word
 
 if TYPE_CHECKING:
     import tree_sitter

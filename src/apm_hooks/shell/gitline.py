@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from apm_hooks.shell_call import Call
-from apm_hooks.shell_records import Reason, UseKind, words
-from apm_hooks.shell_values import Spot, Value, spot_of
+from apm_hooks.shell.call import Call
+from apm_hooks.shell.records import Reason, UseKind, words
+from apm_hooks.shell.values import Spot, Value, spot_of
 
 # Long options whose value is the next word, and names no file.
 _TEXT = frozenset(

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from apm_hooks.shell_call import Call, Handler
-from apm_hooks.shell_options import arguments, description
-from apm_hooks.shell_prints import echo, printf
-from apm_hooks.shell_records import Reason, UseKind
-from apm_hooks.shell_scope import spot_value
-from apm_hooks.shell_settings import SETTINGS
-from apm_hooks.shell_state import UNSET, Outcome, State, either, same
-from apm_hooks.shell_values import (
+from apm_hooks.shell.call import Call, Handler
+from apm_hooks.shell.options import arguments, description
+from apm_hooks.shell.prints import echo, printf
+from apm_hooks.shell.records import Reason, UseKind
+from apm_hooks.shell.scope import spot_value
+from apm_hooks.shell.settings import SETTINGS
+from apm_hooks.shell.state import UNSET, Outcome, State, either, same
+from apm_hooks.shell.values import (
     GLOB,
     NO_OUTPUT,
     UNKNOWN_OUTPUT,

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from fnmatch import translate
 from typing import Protocol
 
-from apm_hooks.shell_braces import brace_words, merged
-from apm_hooks.shell_records import SHELL_LIMITS, Reason, TooMuchError
-from apm_hooks.shell_tree import Arithmetic, Extglob, Part, Process, Substitution, Text, Variable, Word
-from apm_hooks.shell_values import GAP, GLOB, NUMBER, TEXT, TREE, Output, Value, joined, split_value, text_value
+from apm_hooks.shell.braces import brace_words, merged
+from apm_hooks.shell.records import SHELL_LIMITS, Reason, TooMuchError
+from apm_hooks.shell.tree import Arithmetic, Extglob, Part, Process, Substitution, Text, Variable, Word
+from apm_hooks.shell.values import GAP, GLOB, NUMBER, TEXT, TREE, Output, Value, joined, split_value, text_value
 
 BLANKS = " \t\n"
 _ASSIGN_TILDE = re.compile(r"([A-Za-z_]\w*\+?=)(~.*)", re.DOTALL)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from apm_hooks.shell_call import Call, Handler, value_or
-from apm_hooks.shell_generic import HERE, apply, read_line
-from apm_hooks.shell_options import Description, description
-from apm_hooks.shell_records import Reason, UseKind
-from apm_hooks.shell_values import UNKNOWN_OUTPUT, Output, Spot, Value, joined, spot_of, text_value
+from apm_hooks.shell.call import Call, Handler, value_or
+from apm_hooks.shell.generic import HERE, apply, read_line
+from apm_hooks.shell.options import Description, description
+from apm_hooks.shell.records import Reason, UseKind
+from apm_hooks.shell.values import UNKNOWN_OUTPUT, Output, Spot, Value, joined, spot_of, text_value
 
 _COPY = description(
     "r | abdfHiLlnPpRrsTuvxZX t:T S:- | archive attributes-only backup:?- copy-contents dereference force interactive"

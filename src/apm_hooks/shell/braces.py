@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from apm_hooks.shell_records import SHELL_LIMITS, Reason, TooMuchError
-from apm_hooks.shell_tree import Part, Text
+from apm_hooks.shell.records import SHELL_LIMITS, Reason, TooMuchError
+from apm_hooks.shell.tree import Part, Text
 
 _NUMBERS = re.compile(r"(-?\d{1,15})\.\.(-?\d{1,15})(?:\.\.(-?\d{1,15}))?")
 _LETTERS = re.compile(r"([A-Za-z])\.\.([A-Za-z])(?:\.\.(-?\d{1,9}))?")

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from apm_hooks.shell_values import Value
+from apm_hooks.shell.values import Value
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from apm_hooks.shell_records import SHELL_LIMITS, Reason, TooMuchError
-from apm_hooks.shell_tree import Arithmetic, Extglob, Part, Process, Substitution, Text, Variable, Word
+from apm_hooks.shell.records import SHELL_LIMITS, Reason, TooMuchError
+from apm_hooks.shell.tree import Arithmetic, Extglob, Part, Process, Substitution, Text, Variable, Word
 
 SPECIALS = "@*#?-$!"
 _PLAIN = re.compile(r"[^\\'\"$`<>|&;() \t\n?*+@!]+")

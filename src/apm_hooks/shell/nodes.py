@@ -10,10 +10,10 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from apm_hooks.shell_lex import Lexer, NotAWordError, Span, as_text
-from apm_hooks.shell_records import SHELL_LIMITS, Reason, TooMuchError
-from apm_hooks.shell_tokens import RESERVED, Item, grouped
-from apm_hooks.shell_tree import Assignment, Node, Redirect, Sequence, Text, Word
+from apm_hooks.shell.lex import Lexer, NotAWordError, Span, as_text
+from apm_hooks.shell.records import SHELL_LIMITS, Reason, TooMuchError
+from apm_hooks.shell.tokens import RESERVED, Item, grouped
+from apm_hooks.shell.tree import Assignment, Node, Redirect, Sequence, Text, Word
 
 if TYPE_CHECKING:
     import tree_sitter

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from apm_hooks.shell_call import Call, Handler, value_or
-from apm_hooks.shell_generic import HERE, passed, read_line
-from apm_hooks.shell_options import description
-from apm_hooks.shell_records import Reason, UseKind, words
-from apm_hooks.shell_state import Outcome, same
-from apm_hooks.shell_values import (
+from apm_hooks.shell.call import Call, Handler, value_or
+from apm_hooks.shell.generic import HERE, passed, read_line
+from apm_hooks.shell.options import description
+from apm_hooks.shell.records import Reason, UseKind, words
+from apm_hooks.shell.state import Outcome, same
+from apm_hooks.shell.values import (
     GAP,
     TEXT,
     TREE,

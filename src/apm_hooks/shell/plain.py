@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from apm_hooks.shell_lex import Lexer, NotAWordError, Span, as_bytes, as_text
-from apm_hooks.shell_records import SHELL_LIMITS, Reason, TooMuchError
-from apm_hooks.shell_tokens import RESERVED, Item, grouped
-from apm_hooks.shell_tree import Assignment, Node, Parsed, Redirect, Sequence, Text, Word
+from apm_hooks.shell.lex import Lexer, NotAWordError, Span, as_bytes, as_text
+from apm_hooks.shell.records import SHELL_LIMITS, Reason, TooMuchError
+from apm_hooks.shell.tokens import RESERVED, Item, grouped
+from apm_hooks.shell.tree import Assignment, Node, Parsed, Redirect, Sequence, Text, Word
 
 _SPACE = re.compile(r"(?:[ \t]|\\\n)+")
 _REDIRECT = re.compile(r"(?P<fd>[0-9]+|\{[A-Za-z_]\w*\})?(?P<op><<<|<<-|<<|<&|<>|<|>>|>&|>\||>)|(?P<both>&>>|&>)")

@@ -1,4 +1,4 @@
-"""What the plain kind of program does with its words, one line each, in the form of `shell_options`.
+"""What the plain kind of program does with its words, one line each, in the form of `shell.options`.
 
 Only what can touch files is told apart; all that a line does not name is an option that is not known, and so a doubt.
 """

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from apm_hooks.shell_call import Call, Handler
-from apm_hooks.shell_records import Reason, UseKind, words
-from apm_hooks.shell_state import UNSET, Outcome, same
-from apm_hooks.shell_values import GLOB, NO_OUTPUT, UNKNOWN_OUTPUT, Output, Value
+from apm_hooks.shell.call import Call, Handler
+from apm_hooks.shell.records import Reason, UseKind, words
+from apm_hooks.shell.state import UNSET, Outcome, same
+from apm_hooks.shell.values import GLOB, NO_OUTPUT, UNKNOWN_OUTPUT, Output, Value
 
 _FILE_TESTS = frozenset(words("-a -b -c -d -e -f -g -h -k -p -r -s -u -w -x -G -L -N -O -S -nt -ot -ef"))
 

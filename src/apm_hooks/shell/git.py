@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from apm_hooks.shell_call import Call, Handler
-from apm_hooks.shell_generic import HERE
-from apm_hooks.shell_gitline import GitLine, git_line, harmless_setting
-from apm_hooks.shell_records import Reason, UseKind, words
-from apm_hooks.shell_state import Outcome, same
-from apm_hooks.shell_values import TREE, UNKNOWN_OUTPUT, Output, Spot, Value, spot_of, text_value
+from apm_hooks.shell.call import Call, Handler
+from apm_hooks.shell.generic import HERE
+from apm_hooks.shell.gitline import GitLine, git_line, harmless_setting
+from apm_hooks.shell.records import Reason, UseKind, words
+from apm_hooks.shell.state import Outcome, same
+from apm_hooks.shell.values import TREE, UNKNOWN_OUTPUT, Output, Spot, Value, spot_of, text_value
 
 _MAGIC = re.compile(r":(?:\((?P<long>[^)]*)\)|(?P<short>[/!^]+):?)")
 _REVISION = re.compile(r"HEAD.*|[0-9a-f]{7,40}|@.*|[^/]*\.\.[^/]*")

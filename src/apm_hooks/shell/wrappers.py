@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
-from apm_hooks.shell_call import Call, Handler, value_or
-from apm_hooks.shell_generic import apply, unknown_option
-from apm_hooks.shell_options import Description, arguments, description
-from apm_hooks.shell_records import Reason, UseKind
-from apm_hooks.shell_state import Outcome, same
-from apm_hooks.shell_values import (
+from apm_hooks.shell.call import Call, Handler, value_or
+from apm_hooks.shell.generic import apply, unknown_option
+from apm_hooks.shell.options import Description, arguments, description
+from apm_hooks.shell.records import Reason, UseKind
+from apm_hooks.shell.state import Outcome, same
+from apm_hooks.shell.values import (
     GAP,
     UNKNOWN_OUTPUT,
     Output,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from apm_hooks.shell_call import Call, Handler
-from apm_hooks.shell_code import inline_code, kept_copy, paths_in
-from apm_hooks.shell_generic import passed, read_line
-from apm_hooks.shell_options import description
-from apm_hooks.shell_records import Reason, UseKind
-from apm_hooks.shell_sed import safe_script
-from apm_hooks.shell_values import Output, Value, text_value
+from apm_hooks.shell.call import Call, Handler
+from apm_hooks.shell.code import inline_code, kept_copy, paths_in
+from apm_hooks.shell.generic import passed, read_line
+from apm_hooks.shell.options import description
+from apm_hooks.shell.records import Reason, UseKind
+from apm_hooks.shell.sed import safe_script
+from apm_hooks.shell.values import Output, Value, text_value
 
 _SED = description(
     "r | nErsuzabdl i:?X e:e f:f I:?X | quiet silent expression:e file:f in-place:?X line-length:- posix"

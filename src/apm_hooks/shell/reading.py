@@ -13,10 +13,10 @@ from fnmatch import fnmatchcase
 from typing import Literal
 
 from apm_hooks.errors import UsageError
-from apm_hooks.shell_grammar import grammar_available, parse_grammar
-from apm_hooks.shell_lex import NotAWordError, ansi_c, as_bytes, as_text
-from apm_hooks.shell_plain import parse_plain
-from apm_hooks.shell_records import (
+from apm_hooks.shell.grammar import grammar_available, parse_grammar
+from apm_hooks.shell.lex import NotAWordError, ansi_c, as_bytes, as_text
+from apm_hooks.shell.plain import parse_plain
+from apm_hooks.shell.records import (
     OPAQUE,
     SHELL_LIMITS,
     Doubt,
@@ -27,10 +27,10 @@ from apm_hooks.shell_records import (
     Use,
     UseKind,
 )
-from apm_hooks.shell_state import State
-from apm_hooks.shell_tree import Parsed
-from apm_hooks.shell_values import Spot, normal
-from apm_hooks.shell_walk import Walker
+from apm_hooks.shell.state import State
+from apm_hooks.shell.tree import Parsed
+from apm_hooks.shell.values import Spot, normal
+from apm_hooks.shell.walk import Walker
 
 __all__ = ["OPAQUE", "SHELL_LIMITS", "Doubt", "Reading", "Reason", "ShellLimits", "Use", "UseKind", "could_name",
            "grammar_available", "read_command"]  # fmt: skip

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from apm_hooks.shell_call import Call, Handler, value_or
-from apm_hooks.shell_files import remote
-from apm_hooks.shell_generic import HERE, passed, read_line
-from apm_hooks.shell_options import arguments, description
-from apm_hooks.shell_records import Reason, UseKind, words
-from apm_hooks.shell_values import Output, Spot, Value, joined, spot_of, text_value
+from apm_hooks.shell.call import Call, Handler, value_or
+from apm_hooks.shell.files import remote
+from apm_hooks.shell.generic import HERE, passed, read_line
+from apm_hooks.shell.options import arguments, description
+from apm_hooks.shell.records import Reason, UseKind, words
+from apm_hooks.shell.values import Output, Spot, Value, joined, spot_of, text_value
 
 _PACK = description(
     "b | 0123456789cdeDfFhHklLnNqrstTvVCz S:- p:- o:w M:- | stdout to-stdout decompress uncompress compress force"

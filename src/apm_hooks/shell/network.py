@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from apm_hooks.shell_call import Call, Handler, value_or
-from apm_hooks.shell_generic import HERE, read_line
-from apm_hooks.shell_options import description
-from apm_hooks.shell_records import Reason, UseKind
-from apm_hooks.shell_state import Outcome, same
-from apm_hooks.shell_values import TEXT, UNKNOWN_OUTPUT, Output, Value, text_value
+from apm_hooks.shell.call import Call, Handler, value_or
+from apm_hooks.shell.generic import HERE, read_line
+from apm_hooks.shell.options import description
+from apm_hooks.shell.records import Reason, UseKind
+from apm_hooks.shell.state import Outcome, same
+from apm_hooks.shell.values import TEXT, UNKNOWN_OUTPUT, Output, Value, text_value
 
 _CURL = description(
     "u | 01246aBfgGIijklLMnNOpqRsSvVZ# A:- b:k c:w C:- d:@ D:w e:- E:r F:@ h:? H:@ K:i m:- o:w P:- Q:- r:- t:- T:r"

@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from apm_hooks.shell_builtins import declared
-from apm_hooks.shell_call import Call, Record
-from apm_hooks.shell_commands import run_program
-from apm_hooks.shell_expand import fields, heredoc, single
-from apm_hooks.shell_records import SHELL_LIMITS, Reason, TooMuchError, UseKind, words
-from apm_hooks.shell_scope import StateScope
-from apm_hooks.shell_state import Outcome, State, either, either_outcome, same
-from apm_hooks.shell_tree import Assignment, Node, Parsed, Redirect, Sequence, Simple, Variable, Word
-from apm_hooks.shell_values import GLOB, NO_OUTPUT, UNKNOWN_OUTPUT, Output, Value, text_value, value_lines
+from apm_hooks.shell.builtins import declared
+from apm_hooks.shell.call import Call, Record
+from apm_hooks.shell.commands import run_program
+from apm_hooks.shell.expand import fields, heredoc, single
+from apm_hooks.shell.records import SHELL_LIMITS, Reason, TooMuchError, UseKind, words
+from apm_hooks.shell.scope import StateScope
+from apm_hooks.shell.state import Outcome, State, either, either_outcome, same
+from apm_hooks.shell.tree import Assignment, Node, Parsed, Redirect, Sequence, Simple, Variable, Word
+from apm_hooks.shell.values import GLOB, NO_OUTPUT, UNKNOWN_OUTPUT, Output, Value, text_value, value_lines
 
 _CHANGES_PROGRAMS = re.compile(
     r"PATH|CDPATH|IFS|ENV|BASH_ENV|SHELL|LD_\w+|DYLD_\w+|PYTHON\w+|NODE_\w+|PERL\w+|RUBY\w+|GIT_\w+|LESS\w*|PAGER"

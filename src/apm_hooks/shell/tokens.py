@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from apm_hooks.shell_lex import NotAWordError
-from apm_hooks.shell_records import words
-from apm_hooks.shell_tree import AndOr, Assignment, Node, Pipeline, Redirect, Redirected, Simple, Word
+from apm_hooks.shell.lex import NotAWordError
+from apm_hooks.shell.records import words
+from apm_hooks.shell.tree import AndOr, Assignment, Node, Pipeline, Redirect, Redirected, Simple, Word
 
 RESERVED = frozenset(words("if then else elif fi for while until do done case esac in select function { } [[ ]]"))
 """Words that open or close something where a command is expected."""

@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from apm_hooks.shell_call import Call
-from apm_hooks.shell_options import Argument, Description, arguments, description
-from apm_hooks.shell_records import Reason, UseKind, words
-from apm_hooks.shell_specs import specs
-from apm_hooks.shell_values import Output, Value, text_value
+from apm_hooks.shell.call import Call
+from apm_hooks.shell.options import Argument, Description, arguments, description
+from apm_hooks.shell.records import Reason, UseKind, words
+from apm_hooks.shell.specs import specs
+from apm_hooks.shell.values import Output, Value, text_value
 
 ROLES = {
     "r": (UseKind.READ,),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from apm_hooks.shell_expand import fields, single
-from apm_hooks.shell_records import SHELL_LIMITS, UseKind
-from apm_hooks.shell_run import Commands, mentioned
-from apm_hooks.shell_scope import StateScope
-from apm_hooks.shell_state import UNSET, Outcome, State, either, either_outcome, same
-from apm_hooks.shell_tree import (
+from apm_hooks.shell.expand import fields, single
+from apm_hooks.shell.records import SHELL_LIMITS, UseKind
+from apm_hooks.shell.run import Commands, mentioned
+from apm_hooks.shell.scope import StateScope
+from apm_hooks.shell.state import UNSET, Outcome, State, either, either_outcome, same
+from apm_hooks.shell.tree import (
     AndOr,
     Arithmetics,
     Case,
@@ -26,7 +26,7 @@ from apm_hooks.shell_tree import (
     Simple,
     Test,
 )
-from apm_hooks.shell_values import (
+from apm_hooks.shell.values import (
     NO_OUTPUT,
     NUMBER,
     UNKNOWN_OUTPUT,

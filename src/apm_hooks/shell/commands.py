@@ -5,28 +5,28 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from apm_hooks.shell_archives import ARCHIVES
-from apm_hooks.shell_builtins import BUILTINS
-from apm_hooks.shell_call import Call, Handler
-from apm_hooks.shell_code import CODE
-from apm_hooks.shell_files import FILES
-from apm_hooks.shell_filters import FILTERS
-from apm_hooks.shell_generic import decodes, generic
-from apm_hooks.shell_git import GIT
-from apm_hooks.shell_network import NETWORK
-from apm_hooks.shell_own import OWN, own
-from apm_hooks.shell_prints import decoded
-from apm_hooks.shell_records import Reason, UseKind, words
-from apm_hooks.shell_search import SEARCHES
-from apm_hooks.shell_state import Outcome, same
-from apm_hooks.shell_values import UNKNOWN_OUTPUT, Output
-from apm_hooks.shell_wrappers import WRAPPERS
+from apm_hooks.shell.archives import ARCHIVES
+from apm_hooks.shell.builtins import BUILTINS
+from apm_hooks.shell.call import Call, Handler
+from apm_hooks.shell.code import CODE
+from apm_hooks.shell.files import FILES
+from apm_hooks.shell.filters import FILTERS
+from apm_hooks.shell.generic import decodes, generic
+from apm_hooks.shell.git import GIT
+from apm_hooks.shell.network import NETWORK
+from apm_hooks.shell.own import OWN, own
+from apm_hooks.shell.prints import decoded
+from apm_hooks.shell.records import Reason, UseKind, words
+from apm_hooks.shell.search import SEARCHES
+from apm_hooks.shell.state import Outcome, same
+from apm_hooks.shell.values import UNKNOWN_OUTPUT, Output
+from apm_hooks.shell.wrappers import WRAPPERS
 
 PROGRAMS: dict[str, Handler] = {
     **ARCHIVES, **CODE, **FILES, **FILTERS, **GIT, **NETWORK, **SEARCHES, **WRAPPERS, **BUILTINS,
 }  # fmt: skip
 
-"""Programs with a function of their own; those of `shell_specs` have a line there."""
+"""Programs with a function of their own; those of `shell.specs` have a line there."""
 
 _USUAL = re.compile(r"/(?:usr/(?:local/)?)?s?bin/|/opt/homebrew/bin/")
 # They run what a project's own files say.
