@@ -457,6 +457,33 @@ def test_no_variable_of_ours_is_set_for_later(shared: GateBench, command: str, d
     assert not judge(calling, shared.situation("owner")).verdict.deny
 
 
+@pytest.mark.parametrize(
+    ("command", "denied"),
+    [
+        ("claude -p 'what do you know of me?'", True),
+        ("env -i /usr/local/bin/claude -p hello", True),
+        ("openclaw agent --session-key agent:main:main -m hello", True),
+        ("npx -y openclaw@2026.9.6 agent -m hello", True),
+        ("npx @anthropic-ai/claude-code -p hello", True),
+        ("node /opt/openclaw/openclaw.mjs agent -m hello", True),
+        ("python3 -m aider --message hello", True),
+        ("echo claude", False),
+        ("for word in a b; do continue; done", False),
+        ("npm run build", False),
+    ],
+)
+def test_no_group_starts_an_agent_as_whoever_it_says(shared: GateBench, command: str, denied: bool) -> None:
+    calling = shared.shell(command)
+    assert judge(calling, shared.situation("alpha")).verdict.deny == denied
+    assert not judge(calling, shared.situation("owner")).verdict.deny
+
+
+def test_no_group_speaks_to_our_worker(shared: GateBench) -> None:
+    worker = f"{shared.situation('alpha').places.runtime}/openclaw-0.sock"
+    calling = shared.shell(f"curl --unix-socket {worker} http://x/")
+    assert judge(calling, shared.situation("alpha")).verdict.deny
+
+
 def test_our_program_is_not_run_by_another_way(shared: GateBench) -> None:
     access = Access(AccessKind.EXECUTE, "/usr/lib/python3/site-packages/apm_hooks/start.py")
     assert shared.judge("alpha", access).verdict.deny

@@ -18,13 +18,15 @@ VARIABLES = {"config": ("XDG_CONFIG_HOME", ".config"), "state": ("XDG_STATE_HOME
 
 def test_without_xdg_variables_they_lie_below_home() -> None:
     assert places({"HOME": "/home/x"}) == Places(
-        config="/home/x/.config/apm-hooks", state="/home/x/.local/state/apm-hooks", cache="/home/x/.cache/apm-hooks"
+        config="/home/x/.config/apm-hooks", state="/home/x/.local/state/apm-hooks", cache="/home/x/.cache/apm-hooks",
+        runtime="/home/x/.cache/apm-hooks/run",
     )
 
 
 def test_xdg_variables_move_each() -> None:
-    env = {"HOME": "/home/x", "XDG_CONFIG_HOME": "/c", "XDG_STATE_HOME": "/s", "XDG_CACHE_HOME": "/d"}
-    assert places(env) == Places("/c/apm-hooks", "/s/apm-hooks", "/d/apm-hooks")
+    env = {"HOME": "/home/x", "XDG_CONFIG_HOME": "/c", "XDG_STATE_HOME": "/s", "XDG_CACHE_HOME": "/d",
+           "XDG_RUNTIME_DIR": "/r"}  # fmt: skip
+    assert places(env) == Places("/c/apm-hooks", "/s/apm-hooks", "/d/apm-hooks", "/r/apm-hooks")
 
 
 @pytest.mark.parametrize("value", ["", "relative", "./x", "~/x"])

@@ -71,5 +71,6 @@ def host_folders(env: Mapping[str, str], home: str) -> tuple[Shut, ...]:
 
 
 def own_folders(places: Places) -> tuple[Shut, ...]:
-    """Our own configuration, state and cache."""
-    return tuple(Shut(folder) for folder in dict.fromkeys((places.config, places.state, places.cache)))
+    """Our own configuration, state, cache and sockets."""
+    folders = (places.config, places.state, places.cache, places.runtime)
+    return tuple(Shut(folder) for folder in dict.fromkeys(folders) if folder)

@@ -22,11 +22,12 @@ SETTINGS_FILE = "apm.toml"
 @dataclass(frozen=True, slots=True)
 class Places:
     """Absolute directories: `config` (trust list, personal settings), `state` (which workspace a session has),
-    `cache` (token ranks, prepared answers; may be deleted at any time)."""
+    `cache` (token ranks, prepared answers; may be deleted at any time), `runtime` (sockets)."""
 
     config: str
     state: str
     cache: str
+    runtime: str = ""
 
 
 def places(env: Mapping[str, str]) -> Places:
@@ -37,10 +38,12 @@ def places(env: Mapping[str, str]) -> Places:
         base = env.get(variable, "")
         return os.path.join(base if os.path.isabs(base) else os.path.join(home, default), "apm-hooks")
 
+    runtime = env.get("XDG_RUNTIME_DIR", "")
     return Places(
         config=under("XDG_CONFIG_HOME", ".config"),
         state=under("XDG_STATE_HOME", ".local/state"),
         cache=under("XDG_CACHE_HOME", ".cache"),
+        runtime=f"{runtime}/apm-hooks" if os.path.isabs(runtime) else f"{home}/.cache/apm-hooks/run",
     )
 
 

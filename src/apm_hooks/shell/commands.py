@@ -19,7 +19,7 @@ from apm_hooks.shell.prints import decoded
 from apm_hooks.shell.records import Reason, UseKind, words
 from apm_hooks.shell.search import SEARCHES
 from apm_hooks.shell.state import Outcome, same
-from apm_hooks.shell.values import UNKNOWN_OUTPUT, Output
+from apm_hooks.shell.values import UNKNOWN_OUTPUT, Output, Value
 from apm_hooks.shell.wrappers import WRAPPERS
 
 PROGRAMS: dict[str, Handler] = {
@@ -36,10 +36,19 @@ _TASKS = frozenset(
         "pip3 pipx pdm hatch gradle gradlew mvn mvnw ant bazel dotnet bundle rake rails composer mix rebar3 "
         "stack cabal docker docker-compose podman kubectl helm terraform ansible ansible-playbook vagrant "
         "pre-commit ruff black mypy pyright eslint prettier tsc jest vitest webpack vite next ng swift "
-        "xcodebuild claude codex gemini qwen copilot opencode tmux screen at batch crontab systemctl service "
+        "xcodebuild tmux screen at batch crontab systemctl service "
         "launchctl parallel entr nodemon direnv nix nix-shell conda mamba pyenv rbenv nvm asdf mise"
     )
 )
+
+# What runs an agent: each would start a conversation of its own, as whoever it is told to be.
+_HOSTS = frozenset(
+    words(
+        "claude claude-code codex gemini gemini-cli qwen qwen-code copilot opencode openclaw clawdbot moltbot droid "
+        "cline hermes hermes-agent goose aider amp cursor-agent crush vibe kiro-cli nanobot letta deepagents"
+    )
+)
+_RUNNERS = _TASKS | frozenset(words("node nodejs bun bunx deno tsx ts-node python python3"))
 
 
 def run_program(call: Call) -> Outcome:
@@ -60,6 +69,8 @@ def run_program(call: Call) -> Outcome:
         if name in BUILTINS and name not in {"echo", "printf", "test", "[", "pwd", "true", "false"}:
             name = ""
     call = replace(call, name=name)
+    if name in _HOSTS or (name in _RUNNERS and any(map(_starts_host, call.args))):
+        call.doubt(Reason.HOST, " ".join(dict.fromkeys(value.raw for value in call.words)))
     if name == OWN:
         own(call, call.args)
         return same(call.state, UNKNOWN_OUTPUT)
@@ -75,6 +86,12 @@ def run_program(call: Call) -> Outcome:
     if isinstance(result, Outcome):
         return result
     return same(call.state, UNKNOWN_OUTPUT if result is None else result)
+
+
+def _starts_host(value: Value) -> bool:
+    """Whether a word names a host, or its package in any version: `@openai/codex@1.2`, `openclaw.mjs`."""
+    text = (value.literal or "").rpartition("/")[2]
+    return re.sub(r"(?:@.*|\.[a-z]+)\Z", "", text) in _HOSTS
 
 
 def _decodes(call: Call) -> bool:

@@ -47,6 +47,8 @@ class Reason(StrEnum):
     """A file or a project's own task is run as code: what it does stands elsewhere."""
     PROGRAM = "program"
     """A program that is not known here: its words are reported, what else it opens is not."""
+    HOST = "host"
+    """An agent's host is started: it could begin or go on with a conversation that is another's."""
     OPTION = "option"
     """An option that is not known here, and may name a file."""
     ENVIRONMENT = "environment"
