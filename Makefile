@@ -36,6 +36,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/flush.py
 	$(BIN)/python benchmarks/audit.py
 	$(BIN)/python benchmarks/shell.py
+	$(BIN)/python benchmarks/facts.py --check
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)

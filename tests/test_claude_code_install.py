@@ -341,7 +341,7 @@ def test_what_is_no_settings_file_is_refused(
     elif kind == "bytes":
         settings.write_bytes(b'{"a": "\xff"}')
     elif kind == "large":
-        monkeypatch.setattr("apm_hooks.hosts.claude_code_install.LIMITS", Limits(settings_bytes=10))
+        monkeypatch.setattr("apm_hooks.hosts.installing.LIMITS", Limits(settings_bytes=10))
         settings.write_bytes(b'{"a": "0123456789"}')
     else:
         settings.symlink_to(settings if kind == "loop" else home / "gone")

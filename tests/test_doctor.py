@@ -214,7 +214,7 @@ def test_a_fresh_workspace_has_no_fault(made: Bench, doctoring: Callable[..., tu
 def test_every_check_is_told_in_its_place(made: Bench, doctoring: Callable[..., tuple[int, str]]) -> None:
     _, out = doctoring(made)
     told = list(dict.fromkeys(line.split()[1] for line in out.splitlines()))
-    assert told == [probe.name for probe in command.PROBES]
+    assert told == list(dict.fromkeys(probe.name for probe in command.PROBES))
     assert {line.split()[0] for line in out.splitlines()} <= {level.value for level in Level}
 
 

@@ -22,7 +22,7 @@ RANKS: tuple[list[str], ...] = tuple(
         """days remem usage names session groupmap scope ownership tables cells index graphemes fences budget
         flush delta statetext statefile wordlists words_chat words_families words_generic words words_typos
         words_hangul words_han words_class words_forms words_table words_evidence words_score routing
-        injection directive jsonedit textblocks findings audit_lines audit_words audit_tools audit_pointers
+        injection directive jsontext jsonedit textblocks findings audit_lines audit_words audit_tools audit_pointers
         audit_memory audit_index audit_fix reports credentials rawlines frontmatter noteblocks notepieces
         notesections notes routerows shell shell.records shell.tree shell.values shell.lex shell.tokens
         shell.plain shell.nodes shell.grammar shell.braces shell.expand shell.state shell.call shell.scope
@@ -31,19 +31,25 @@ RANKS: tuple[list[str], ...] = tuple(
         shell.filters shell.wrappers shell.commands shell.run shell.walk shell.reading toolcalls.table
         toolcalls.paths toolcalls.patterns toolcalls.gathering toolcalls.arguments toolcalls.patches
         toolcalls.lookups toolcalls.changes toolcalls.commands toolcalls.unknown toolcalls mentions
-        protected gate_shut""",
+        protected gate_shut facts facts.claims facts.model facts.parts facts.boot facts.config facts.misses
+        facts.grammar facts.repeats facts.rules facts.lint facts.draft facts.edits facts.yamlfile facts.show""",
         """prepared hashing walking scanning seen ledger flushstate aggregate workspace opened journal protocol
-        protocol.ceiling protocol.subfiles protocol.loading protocol.group protocol.dm writeback
-        audit_secrets audit_scopes audit compose news guarded images notebook holdings resolve gate_cover
+        protocol.ceiling protocol.subfiles protocol.loading protocol.group protocol.dm protocol.factindex writeback
+        audit_secrets audit_scopes audit compose news guarded images notebook facts.desk facts.members facts.store holdings resolve gate_cover
         gate_case gate_rules gate_memory gate_shell gate""",
         """hookspecs builtin builtin.channels builtin.intent builtin.memory plugin_records plugin_calls
         plugin_checks plugin_list plugins extensions""",
-        "engine loader flusher advice sessions judge runtime watcher doctor doctor_system doctor_scope",
+        "engine loader flusher advice sessions judge runtime serving watcher doctor doctor_system doctor_scope",
         """hosts hosts.claude_code hosts.claude_code_window hosts.claude_code_transcript
-        hosts.claude_code_flush hosts.hookline hosts.claude_code_hooks hosts.claude_code_imports hosts.claude_code_rules
-        hosts.claude_code_install doctor_host doctor_events cli cli.common cli.write cli.route cli.archive
-        cli.restore cli.pending cli.trust cli.init cli.install cli.uninstall cli.group cli.explain cli.flush
-        cli.status cli.hook cli.hookhelp cli.hookcommand cli.plugins cli.doctor cli.sweep cli.watch
+        hosts.claude_code_flush hosts.hookline hosts.installing hosts.claude_code_hooks hosts.claude_code_imports
+        hosts.claude_code_rules hosts.claude_code_install hosts.openclaw hosts.openclaw_texts
+        hosts.openclaw_standing hosts.openclaw_turns hosts.openclaw_config hosts.openclaw_peers
+        hosts.openclaw_owner hosts.openclaw_files hosts.openclaw_install doctor_host doctor_events
+        doctor_openclaw cli cli.common cli.write cli.route cli.archive
+        cli.restore cli.pending cli.trust cli.init cli.install_openclaw cli.install cli.uninstall cli.group
+        cli.explain cli.flush cli.status cli.openclaw_hook cli.hook cli.hookhelp cli.hookcommand cli.plugins
+        cli.doctor cli.sweep cli.serve cli.watch cli.facts_common cli.facts_lint cli.facts_show
+        cli.facts_write cli.facts
         cli.auditing cli.audit cli.parser start testing.recorder testing.workspace testing.canaries testing
         aio __main__""",
     )
@@ -144,6 +150,7 @@ def test_only_the_memory_doors_open_files() -> None:
         "start",
         "writeback",
         "hosts.claude_code_install",
+        "hosts.installing",
         "hosts.claude_code_transcript",
         "cli.hook",
         "log",

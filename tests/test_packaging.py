@@ -49,7 +49,9 @@ def files_of(folder: Path) -> set[str]:
 
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     held = {name for name in files_of(wheel) if not name.split("/")[0].endswith(".dist-info")}
-    assert held == {f"apm_hooks/{name}" for name in files_of(PACKAGE)}
+    hosts = {f"apm_hooks/_hooks/openclaw/{name}" for name in files_of(ROOT / "hooks/openclaw")}
+    assert hosts
+    assert held == {f"apm_hooks/{name}" for name in files_of(PACKAGE)} | hosts
     assert held >= {f"apm_hooks/{name}" for name in ("py.typed", "start.py", "fastlane.py", "templates/apm.toml")}
 
 

@@ -30,6 +30,19 @@ def read(root: Path, path: str) -> str:
     return (root / path).read_bytes().decode()
 
 
+def test_where_there_is_a_fact_index_the_block_holds_its_rules(tmp_path: Path) -> None:
+    root, file = str(tmp_path), tmp_path / "AGENTS.md"
+    writeback.put_agents_block(root)
+    assert "INDEX.md" not in file.read_text("utf-8")
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory/INDEX.md").write_text("# Facts\n")
+    assert writeback.put_agents_block(root) is True
+    assert writeback.template("facts.agents.md") in file.read_text("utf-8")
+    (tmp_path / "memory/INDEX.md").unlink()
+    assert writeback.put_agents_block(root) is True
+    assert "INDEX.md" not in file.read_text("utf-8")
+
+
 def test_a_new_workspace_is_what_the_loader_expects(tmp_path: Path) -> None:
     created = writeback.initialise(str(tmp_path))
     index = parse_index(read(tmp_path, DM.index_path), DM)

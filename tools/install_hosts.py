@@ -1,6 +1,6 @@
 """Install the host programs that `make test-hosts` drives, at pinned versions, into a cache of their own.
 
-    python tools/install_hosts.py [--into DIR] [--check] [HOST ...]
+    python tools/install_hosts.py [--into DIR] [--check] [HOST[@VERSION] ...]
 
 The cache is DIR, else `$APM_TEST_HOSTS`, else `apm-hooks-test-hosts` under `$XDG_CACHE_HOME` or `~/.cache`.
 What is there is left alone. With `--check` nothing is installed: the programs' paths are printed, and a
@@ -13,6 +13,7 @@ import argparse
 import fcntl
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -20,7 +21,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 STAMP = "installed.json"
@@ -51,7 +52,14 @@ class Host:
         return self.package_in(place) / self.program
 
 
-HOSTS = (Host("claude-code", "@anthropic-ai/claude-code", "2.1.100", "cli.js"),)
+# The package `node` fetches one of these by a script of its own, and no package's scripts are run here.
+_MACHINE = {"aarch64": "arm64", "arm64": "arm64"}.get(platform.machine(), "x64")
+
+HOSTS = (
+    Host("claude-code", "@anthropic-ai/claude-code", "2.1.100", "cli.js"),
+    Host("openclaw", "openclaw", "2026.9.6", "openclaw.mjs"),
+    Host("node", f"node-linux-{_MACHINE}", "24.21.0", "bin/node"),
+)
 
 
 def default_cache(environ: Mapping[str, str]) -> Path:
@@ -134,21 +142,23 @@ def _check(hosts: tuple[Host, ...], cache: Path) -> None:
     for host in hosts:
         if not installed(host, cache):
             raise InstallError(
-                f"{host.name} {host.version} is not in {cache}. Run: python tools/install_hosts.py --into {cache}"
+                f"{host.name} {host.version} is not in {cache}. "
+                f"Run: python tools/install_hosts.py --into {cache} {host.name}@{host.version}"
             )
         print(host.program_in(cache / host.folder))
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Install the programs of the host tests at pinned versions.")
-    parser.add_argument("hosts", nargs="*", metavar="HOST", help="which ones (default: all)")
+    parser.add_argument("hosts", nargs="*", metavar="HOST", help="which ones, NAME or NAME@VERSION (default: all)")
     parser.add_argument("--into", type=Path, metavar="DIR", help="the cache folder")
     parser.add_argument("--check", action="store_true", help="install nothing, print where the programs are")
     options = parser.parse_args(arguments)
     known = {host.name: host for host in HOSTS}
-    if unknown := [name for name in options.hosts if name not in known]:
+    wanted = [word.partition("@") for word in options.hosts]
+    if unknown := [name for name, _, _ in wanted if name not in known]:
         parser.error(f"no such host: {', '.join(unknown)} (there are: {', '.join(known)})")
-    hosts = tuple(known[name] for name in options.hosts) or HOSTS
+    hosts = tuple(replace(known[name], version=version or known[name].version) for name, _, version in wanted) or HOSTS
     cache = (options.into or default_cache(os.environ)).absolute()
     try:
         if options.check:

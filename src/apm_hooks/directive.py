@@ -45,7 +45,8 @@ class DirectiveFacts:
     `changes` counts them all, named here or not. `missed`: a compaction came without its event; `compacted`: the
     context was compacted already. `findings` are (path, line, sentence), line 0 for a whole file. `user_text` stood
     behind `/remem`. `refused` are (path, what it is). `plugin_lines` are plugins' words, reviewed. `message_follows`: a
-    user's message stands in the same turn. `recall`: the record store is on.
+    user's message stands in the same turn. `recall`: the record store is on. `prune`: a
+    part of the memory is over its budget, as the findings say.
     """
 
     trigger: Trigger
@@ -64,6 +65,7 @@ class DirectiveFacts:
     message_follows: bool = False
     compacted: bool = False
     recall: bool = False
+    prune: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +215,8 @@ def _in_order(facts: DirectiveFacts, limits: Limits) -> Iterator[Piece]:
         yield _ours(texts.ALSO_UNWARNED if facts.missed else texts.ALSO_COMPACTED, 2)
     if wish := one_line(facts.user_text, chars):
         yield _data("wish", texts.WISH.format(text=wish))
+    if facts.prune:
+        yield _ours(texts.PRUNE, 3)
     yield _ours(texts.NEVER, 33)
     yield _ours(_where(facts, chars), 30)
     if pending:

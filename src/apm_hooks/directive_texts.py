@@ -34,6 +34,10 @@ PENDING_HEAD = "Settle first what is pending; mark it done: `apm-hooks pending d
 PENDING = "pending {id}({kind}): {text}"
 CHANGED_HEAD = "{files} changed since the last flush; what was written there is noticed: do not write it again."
 CHANGED = "changed: {path}"
+PRUNE = (
+    "Memory is over its budget (see the findings): before anything is added, cut or move what no longer changes a "
+    "decision."
+)
 FINDINGS_HEAD = "Mend the findings in the files that are yours."
 FINDING = "finding {path}{line}: {sentence}"
 PLUGIN = "plugin: {text}"

@@ -17,8 +17,9 @@ from apm_hooks.doctor import Check, Level, Subject, told
 from apm_hooks.errors import SettingsError
 from apm_hooks.hosts.claude_code import HOST
 from apm_hooks.hosts.claude_code_hooks import EVENTS, TIMEOUT_SECONDS, commands, with_hooks
-from apm_hooks.hosts.claude_code_install import plan_install, read_bytes
+from apm_hooks.hosts.claude_code_install import plan_install
 from apm_hooks.hosts.hookline import hook_line
+from apm_hooks.hosts.installing import read_bytes
 from apm_hooks.jsonedit import BOM
 
 REINSTALL = "Run: apm-hooks install {host}{scope}"

@@ -1,47 +1,25 @@
-"""Edits of a JSON text that leave every byte they do not concern as it was.
+"""Edits of a JSON or JSON5 text that leave every byte they do not concern as it was.
 
-A settings file belongs to its user: their order of keys, indentation, line ends, byte order mark and final
+A settings file belongs to its user: their order of keys, indentation, line ends, byte order mark, comments and final
 newline stay. A text is parsed into spans, and an edit splices a new piece between two of them; the piece is
-written in the file's own style. Strict JSON only: the hosts that read these files refuse comments and
-trailing commas too. Everything takes linear time, and nesting is bounded by memory alone.
+written in the file's own style. Strict JSON, unless a host reads more than that: most refuse comments and trailing
+commas too. Everything takes linear time, and nesting is bounded by memory alone.
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from apm_hooks.errors import SettingsError
+from apm_hooks.jsontext import BOM, JSON, REMEDY, Dialect, Node, decode, line_of, parse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-BOM = "\ufeff"
-_REMEDY = "Mend the file by hand, then run the command again."
-_BLANKS = re.compile(r"[ \t\r\n]*")
-_STRING = re.compile(r'"[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*"')
-_SCALAR = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null")
+__all__ = ["BOM", "Node", "append_to", "decode", "find", "parse", "remove_from", "set_in"]
 
-
-@dataclass(slots=True)
-class Node:
-    """One JSON value in the text: `text[start:end]`.
-
-    `kind` is `object`, `array` or `scalar`. `children` are the values within, in order; for an object `keys`
-    holds their names, decoded, and `key_starts` where each name begins.
-    """
-
-    kind: str
-    start: int
-    end: int = 0
-    keys: list[str] = field(default_factory=list)
-    key_starts: list[int] = field(default_factory=list)
-    children: list[Node] = field(default_factory=list)
-
-    def begins(self, place: int) -> int:
-        """Where the child at `place` begins, its name included."""
-        return self.key_starts[place] if self.kind == "object" else self.children[place].start
+_BLANK = " \t\r\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,52 +35,9 @@ class _Style:
         return _Style(None, self.newline, self.comma, self.colon)
 
 
-def parse(text: str, *, file: str = "") -> Node:
-    """The text's one value with the span of everything in it.
-
-    A byte order mark at the start is passed over. Raises SettingsError, with `file` and the line, for what is
-    not strict JSON.
-    """
-    at = _skip(text, len(BOM) if text.startswith(BOM) else 0)
-    root, at = _open(text, at, file)
-    path = [root] if root.kind != "scalar" else []
-    while path:
-        node = path[-1]
-        closing = "}" if node.kind == "object" else "]"
-        at = _skip(text, at)
-        if text[at : at + 1] == closing:
-            at += 1
-            node.end = at
-            path.pop()
-            continue
-        if node.children:
-            if text[at : at + 1] != ",":
-                _refuse(text, at, file, f"expected ',' or '{closing}'")
-            at = _skip(text, at + 1)
-        if node.kind == "object":
-            at = _name(text, at, file, node)
-        child, at = _open(text, at, file)
-        node.children.append(child)
-        if child.kind != "scalar":
-            path.append(child)
-    at = _skip(text, at)
-    if at != len(text):
-        _refuse(text, at, file, "text after the end of the JSON value")
-    return root
-
-
-def decode(text: str, node: Node, *, file: str = "") -> object:
-    """The Python value of a node. Raises SettingsError where the interpreter's own limits forbid it."""
-    import json
-
-    try:
-        return json.loads(text[node.start : node.end])
-    except (RecursionError, ValueError):
-        cause = "nested too deeply, or a number of too many digits"
-        raise SettingsError(cause, file=file, line=_line(text, node.start), remedy=_REMEDY) from None
-
-
-def find(text: str, path: Sequence[str | int], *, file: str = "", root: Node | None = None) -> Node | None:
+def find(
+    text: str, path: Sequence[str | int], *, file: str = "", root: Node | None = None, dialect: Dialect = JSON
+) -> Node | None:
     """The node at `path` (names of objects' members, places in arrays), or None where there is none.
 
     `root` spares parsing a text again. Blanks alone count as `{}`. Raises SettingsError where a step
@@ -111,20 +46,20 @@ def find(text: str, path: Sequence[str | int], *, file: str = "", root: Node | N
     """
     if root is None:
         text = _grounded(text)
-        root = parse(text, file=file)
+        root = parse(text, file=file, dialect=dialect)
     chain = _chain(text, path, file, root)
     return chain[-1] if len(chain) > len(path) else None
 
 
-def set_in(text: str, path: Sequence[str | int], value: object, *, file: str = "") -> str:
+def set_in(text: str, path: Sequence[str | int], value: object, *, file: str = "", dialect: Dialect = JSON) -> str:
     """The text with `value` at `path`; objects missing on the way are made, an old value makes way.
 
     `path` is not empty; a place in an array must exist. A text of blanks alone counts as `{}`. Raises
     SettingsError as `parse` and `find` do, and IndexError for a place that is not there.
     """
     text = _grounded(text)
-    root = parse(text, file=file)
-    style = _style(text, root)
+    root = parse(text, file=file, dialect=dialect)
+    style = _style(text, root, dialect)
     chain = _chain(text, path, file, root)
     node, missing = chain[-1], path[len(chain) - 1 :]
     if not missing:
@@ -135,87 +70,67 @@ def set_in(text: str, path: Sequence[str | int], value: object, *, file: str = "
         value = {step: value}
     if any(isinstance(step, int) for step in missing):
         raise IndexError(f"no such place: {_spelled(path)}")
-    return _insert(text, node, style, value, str(missing[0]))
+    return _insert(text, node, style, value, str(missing[0]), dialect)
 
 
-def append_to(text: str, path: Sequence[str | int], value: object, *, file: str = "") -> str:
+def append_to(text: str, path: Sequence[str | int], value: object, *, file: str = "", dialect: Dialect = JSON) -> str:
     """The text with `value` as the last element of the array at `path`, which is made where it is missing.
 
     Raises SettingsError as `set_in` does, and where `path` holds something other than an array.
     """
     text = _grounded(text)
-    root = parse(text, file=file)
+    root = parse(text, file=file, dialect=dialect)
     node = find(text, path, file=file, root=root)
     if node is None:
-        return set_in(text, path, [value], file=file)
+        return set_in(text, path, [value], file=file, dialect=dialect)
     if node.kind != "array":
         _wrong_type(text, node, path, "array", file)
-    return _insert(text, node, _style(text, root), value, None)
+    return _insert(text, node, _style(text, root, dialect), value, None, dialect)
 
 
-def remove_from(text: str, path: Sequence[str | int], *, file: str = "") -> str:
-    """The text without what stands at `path`, nor the containers that this leaves empty (the root stays).
+def remove_from(text: str, path: Sequence[str | int], *, file: str = "", dialect: Dialect = JSON) -> str:
+    """The text without what stands at `path`, nor the containers that this leaves empty (the root, and one that holds
+    a comment, stay).
 
     Takes back byte for byte what `set_in` and `append_to` inserted, unless it went into a container that was
     empty: that goes along (a root: the blanks in it do). A path that leads nowhere changes nothing.
     """
-    chain = _chain(_grounded(text), path, file, parse(_grounded(text), file=file))
+    chain = _chain(_grounded(text), path, file, parse(_grounded(text), file=file, dialect=dialect))
     depth = len(path) - 1
     if depth < 0 or len(chain) <= len(path):
         return text
-    while depth and len(chain[depth].children) == 1:
+    while depth and len(chain[depth].children) == 1 and not _remarks(text, chain[depth]):
         depth -= 1
     parent, gone = chain[depth], chain[depth + 1]
     place = next(i for i, child in enumerate(parent.children) if child is gone)
-    if len(parent.children) == 1:
+    behind = dialect.skip(text, gone.end)
+    stop = behind + 1 if text[behind] == "," else gone.end
+    if len(parent.children) == 1 and not _remarks(text, parent):
         return text[: parent.start + 1] + text[parent.end - 1 :]
     if place + 1 < len(parent.children):
-        return text[: parent.begins(place)] + text[parent.begins(place + 1) :]
-    return text[: parent.children[place - 1].end] + text[gone.end :]
+        return text[: parent.begins(place)] + text[stop:].lstrip(_BLANK)
+    before = parent.children[place - 1].end if place else parent.start + 1
+    gap = text[before : parent.begins(place)]
+    if place and stop == gone.end:
+        # Without a comma behind the last value, the one before it goes too.
+        comma = dialect.skip(text, before) - before
+        gap = gap[:comma] + gap[comma + 1 :]
+    return _joined(text[:before], gap.rstrip(_BLANK), text[stop:])
 
 
-def _skip(text: str, at: int) -> int:
-    found = _BLANKS.match(text, at)
-    return found.end() if found else at
+def _remarks(text: str, parent: Node) -> str:
+    """What stands around an only child besides blanks and a comma: comments."""
+    only = parent.children[0]
+    around = text[parent.start + 1 : parent.begins(0)] + text[only.end : parent.end - 1]
+    return around.strip(_BLANK + ",")
 
 
-def _open(text: str, at: int, file: str) -> tuple[Node, int]:
-    first = text[at : at + 1]
-    if first in ("{", "["):
-        return Node("object" if first == "{" else "array", at), at + 1
-    found = _STRING.match(text, at) if first == '"' else _SCALAR.match(text, at)
-    if not found:
-        _refuse(text, at, file, "expected a JSON value")
-    return Node("scalar", at, found.end()), found.end()
-
-
-def _name(text: str, at: int, file: str, node: Node) -> int:
-    found = _STRING.match(text, at)
-    if not found:
-        _refuse(text, at, file, "expected a name in double quotes")
-    node.key_starts.append(at)
-    node.keys.append(_unquoted(found.group()))
-    at = _skip(text, found.end())
-    if text[at : at + 1] != ":":
-        _refuse(text, at, file, "expected ':' after the name")
-    return _skip(text, at + 1)
-
-
-def _unquoted(quoted: str) -> str:
-    if "\\" not in quoted:
-        return quoted[1:-1]
-    import json
-
-    return str(json.loads(quoted))
-
-
-def _line(text: str, at: int) -> int:
-    return text.count("\n", 0, at) + 1
-
-
-def _refuse(text: str, at: int, file: str, cause: str) -> NoReturn:
-    seen = "the end of the file" if at >= len(text) else ascii(text[at])
-    raise SettingsError(f"not valid JSON: {cause}, found {seen}", file=file, line=_line(text, at), remedy=_REMEDY)
+def _joined(head: str, gap: str, tail: str) -> str:
+    """The text around a gap, with what follows on a line of its own where the gap ends in a comment to the line's
+    end."""
+    last = gap.rpartition("\n")[2]
+    split = "\n" if "//" in last and not tail.lstrip(" \t").startswith(("\n", "\r")) else ""
+    return head + gap + split + tail
 
 
 def _spelled(path: Sequence[str | int]) -> str:
@@ -227,9 +142,9 @@ def _wrong_type(text: str, node: Node, path: Sequence[str | int], wanted: str, f
     raise SettingsError(
         f"{_spelled(path) or 'the whole file'} must be {what}",
         file=file,
-        line=_line(text, node.start),
+        line=line_of(text, node.start),
         key=_spelled(path),
-        remedy=_REMEDY,
+        remedy=REMEDY,
     )
 
 
@@ -255,7 +170,7 @@ def _child(text: str, node: Node, step: str | int, path: Sequence[str | int], fi
         raise SettingsError(
             f"{_spelled(path)} stands twice",
             file=file,
-            line=_line(text, node.key_starts[places[1]]),
+            line=line_of(text, node.key_starts[places[1]]),
             key=_spelled(path),
             remedy="Merge the two by hand, then run the command again.",
         )
@@ -277,11 +192,11 @@ def _margin(text: str, at: int) -> str:
     return text[end : end + len(text[end:at]) - len(text[end:at].lstrip(" \t"))]
 
 
-def _style(text: str, root: Node) -> _Style:
+def _style(text: str, root: Node, dialect: Dialect) -> _Style:
     """The file's style, seen at its first members; two blanks a step where there is nothing to go by."""
     cut = text.find("\n")
     newline = "\r\n" if cut > 0 and text[cut - 1] == "\r" else "\n"
-    comma, colon = _separators(text, root)
+    comma, colon = _separators(text, root, dialect)
     nodes = [root]
     while nodes:
         node = nodes.pop()
@@ -296,7 +211,7 @@ def _style(text: str, root: Node) -> _Style:
     return _Style(None if root.children else "  ", newline, comma, colon)
 
 
-def _separators(text: str, root: Node) -> tuple[str, str]:
+def _separators(text: str, root: Node, dialect: Dialect) -> tuple[str, str]:
     """What stands after a comma on one line and around a colon, at the first place that shows it."""
     comma: str | None = None
     colon: str | None = None
@@ -304,37 +219,65 @@ def _separators(text: str, root: Node) -> tuple[str, str]:
     while nodes and (comma is None or colon is None):
         node = nodes.pop()
         if colon is None and node.keys:
-            quoted = _STRING.match(text, node.key_starts[0])
-            colon = text[quoted.end() : node.children[0].start] if quoted else None
+            name = dialect.member.match(text, node.key_starts[0])
+            colon = _blanks_around(":", text[name.end() : node.children[0].start]) if name else None
         if comma is None and len(node.children) > 1:
-            gap = text[node.children[0].end : node.begins(1)]
-            comma = gap if "\n" not in gap else None
+            comma = _blanks_around(",", text[node.children[0].end : node.begins(1)])
         nodes.extend(reversed(node.children))
-    if colon is not None and "\n" in colon:
-        colon = None
     return comma or ("," if colon == ":" else ", "), colon or ": "
 
 
-def _insert(text: str, parent: Node, style: _Style, value: object, name: str | None) -> str:
+def _blanks_around(mark: str, gap: str) -> str | None:
+    """A gap that holds nothing but the mark and blanks on one line, else None."""
+    return gap if "\n" not in gap and not gap.strip(" \t\r" + mark) else None
+
+
+def _insert(text: str, parent: Node, style: _Style, value: object, name: str | None, dialect: Dialect) -> str:
     """The text with one more member at the end of `parent`."""
     head = "" if name is None else _quoted(name) + style.colon
     if not parent.children:
-        outer = _margin(text, parent.start)
-        inner = outer + (style.unit or "")
-        body = head + _render(value, style, inner)
-        if style.unit is not None:
-            body = f"{style.newline}{inner}{body}{style.newline}{outer}"
-        return text[: parent.start + 1] + body + text[parent.end - 1 :]
+        return _insert_first(text, parent, style, value, head)
     last = len(parent.children) - 1
     before = parent.children[last - 1].end if last else parent.start + 1
     gap = text[before : parent.begins(last)]
     margin = _margin(text, parent.begins(last))
+    end = parent.children[last].end
+    kept = text[end : parent.end - 1].rstrip(_BLANK)
+    separator = gap if last and not gap.strip(" \t\r,") else style.comma
+    if kept:
+        around = ("" if "\n" in gap else separator, margin)
+        return _insert_behind(text, end, kept, style, (head, value), around, dialect)
     if "\n" not in gap:
-        piece = (gap if last else style.comma) + head + _render(value, style.on_one_line(), margin)
+        piece = separator + head + _render(value, style.on_one_line(), margin)
     else:
         piece = f",{style.newline}{margin}{head}{_render(value, style, margin)}"
-    end = parent.children[last].end
     return text[:end] + piece + text[end:]
+
+
+def _insert_first(text: str, parent: Node, style: _Style, value: object, head: str) -> str:
+    """The text with the first member of `parent`, behind the comments that it may hold."""
+    outer = _margin(text, parent.start)
+    kept = text[parent.start + 1 : parent.end - 1].rstrip(_BLANK)
+    unit = style.unit if style.unit is not None or not kept.strip(_BLANK) else "  "
+    inner = outer + (unit or "")
+    body = head + _render(value, style, inner)
+    if unit is not None:
+        body = f"{kept}{style.newline}{inner}{body}{style.newline}{outer}"
+    return text[: parent.start + 1] + body + text[parent.end - 1 :]
+
+
+def _insert_behind(
+    text: str, end: int, kept: str, style: _Style, member: tuple[str, object], around: tuple[str, str], dialect: Dialect
+) -> str:
+    """The text with one more member behind a comma or the comments (`kept`) that the last value (to `end`) has."""
+    (head, value), (separator, margin) = member, around
+    comma = dialect.skip(text, end)
+    own = text[comma] == ","
+    if kept.strip(_BLANK) == "," and separator:
+        piece = separator.replace(",", "", 1) + head + _render(value, style.on_one_line(), margin) + ","
+        return text[: comma + 1] + piece + text[comma + 1 :]
+    piece = f"{style.newline}{margin}{head}{_render(value, style, margin)}{',' if own else ''}"
+    return text[:end] + ("" if own else ",") + kept + piece + text[end + len(kept) :]
 
 
 def _quoted(name: str) -> str:

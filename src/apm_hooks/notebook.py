@@ -232,11 +232,13 @@ class Notebook:
 
     def restore(self, file: str, *, image: str = "") -> Written:
         """Put an earlier text of a file back: the newest that differs, or the one named `image`. What it replaces is
-        kept as well, so that doing it twice takes it back.
+        kept as well, so that doing it twice takes it back. `file` lies in the scope's directory, or is the path in the
+        workspace of any file of the scope's of which a text is kept.
 
-        Raises NameRefusedError for a file outside the scope's directory.
+        Raises NameRefusedError for any other.
         """
-        path = self._file(file, index=True)
+        kept = {each.path for each in self.images()}
+        path = file if file in kept else self._file(file, index=True)
         shrunk = False
 
         def check(before: bytes | None, after: bytes) -> None:

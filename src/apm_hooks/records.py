@@ -56,6 +56,8 @@ class Limits:
     dm_budget_tokens: int = 8_000
     budget_ceiling_tokens: int = 1_000_000
     p_file_share: float = 0.7
+    progressive_share: float = 0.6
+    facts_share: float = 0.25
     seam_tokens: int = 8
     routes: int = 2_000
     lock_seconds: float = 5.0

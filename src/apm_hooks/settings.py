@@ -28,6 +28,8 @@ _FLUSH_KEYS = ("idle_minutes", "flush_at_percent", "context_window", "compaction
 _PERSONAL_KEYS = ("timezone", "tokenizer", "dm_ceiling", *_FLUSH_KEYS, *_PLUGIN_KEYS)
 _SHARED_KEYS = (*PRIVACY_KEYS, "timezone", "tokenizer", "dm_ceiling", *_FLUSH_KEYS)
 """What a workspace's own file may set: not which plugins run, because one of them may guard it against a pull."""
+_OTHERS = ("facts",)
+"""Tables of a workspace's file that other rooms read, and check."""
 _SWITCHES = ("require_session", "gate_strict", "plugins_disabled", "plugins_strict")
 _LISTS = ("owner_peers", "plugins_allow", "plugins_block")
 CEILINGS = ("advise", "enforce", "off")
@@ -164,6 +166,8 @@ def _read_toml(directory: str, name: str, allowed: tuple[str, ...]) -> dict[str,
         raw = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
         raise SettingsError(f"is no TOML: {error}", file=shown, line=_line_in(str(error))) from error
+    if allowed is _SHARED_KEYS:
+        raw = {key: value for key, value in raw.items() if key not in _OTHERS}
     return _checked(raw, text, shown, allowed)
 
 

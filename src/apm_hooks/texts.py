@@ -57,6 +57,7 @@ LATE_WARNING = "apm-hooks: memory was not loaded: it took longer than {seconds:g
 ESTIMATE_WARNING = "apm-hooks: {warning}"
 
 ROUTE = "{path}  (words: {words}; score {score:.2f})"
+FACT = "fact {slug} (words: {words})"
 NO_ROUTE = "no row matches the message"
 SKIP_NO_FILE = "does not exist"
 NO_SUB_FILE = "the message matches none of the files it refers to"

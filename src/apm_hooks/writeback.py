@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from apm_hooks.errors import MemoryFileError, SettingsError
-from apm_hooks.files import create_absent, read_bytes, replace_bytes, state_directory
+from apm_hooks.facts.model import INDEX
+from apm_hooks.files import create_absent, read_bytes, replace_bytes, stamp, state_directory
 from apm_hooks.groupmap import read_group_map
 from apm_hooks.jsonedit import set_in
 from apm_hooks.locking import locked
@@ -43,7 +44,7 @@ def initialise(root: str) -> list[str]:
     created = [path for path, name in _DM_FILES.items() if create_absent(root, path, template(name).encode())]
     if create_absent(root, GROUP_MAP, b"{}\n"):
         created.append(GROUP_MAP)
-    if create_absent(root, AGENTS_FILE, put_block("# AGENTS\n", AGENTS_BLOCK, template("AGENTS.md.template")).encode()):
+    if create_absent(root, AGENTS_FILE, put_block("# AGENTS\n", AGENTS_BLOCK, _agents_text(root)).encode()):
         created.append(AGENTS_FILE)
     return created
 
@@ -75,11 +76,17 @@ def put_agents_block(root: str) -> bool:
         if found and found[0].startswith((b"\xff\xfe", b"\xfe\xff")):
             raise SettingsError("is UTF-16", file=AGENTS_FILE, remedy="Save it as UTF-8.")
         before = found[0].decode("utf-8", "surrogateescape") if found else "# AGENTS\n"
-        after = put_block(before, AGENTS_BLOCK, template("AGENTS.md.template"), file=AGENTS_FILE)
+        after = put_block(before, AGENTS_BLOCK, _agents_text(root), file=AGENTS_FILE)
         if found and after == before:
             return False
         replace_bytes(root, AGENTS_FILE, after.encode("utf-8", "surrogateescape"), mode=0o644)
         return True
+
+
+def _agents_text(root: str) -> str:
+    """The agent's half of the protocol, with that of the fact index where there is one."""
+    text = template("AGENTS.md.template")
+    return text + template("facts.agents.md") if stamp(root, INDEX) is not None else text
 
 
 def add_group(root: str, name: str, group_id: str, channel: str = "") -> bool:

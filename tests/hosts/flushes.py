@@ -16,7 +16,7 @@ from apm_hooks.records import DM, Scope
 from .claude import Claude, HostFailedError, start_contexts
 from .fake_anthropic import Request
 from .script import blocks_of
-from .workspace import APM_HOOKS, Workspace
+from .workspace import APM_HOOKS, Readable, Workspace
 
 _DIRECTIVE = re.compile(r"\[apm-hooks\] Flush (\d+)[,:]")
 _PENDING = re.compile(r'^- [0-9a-f]+ \((\w+)\): "', re.MULTILINE)
@@ -47,7 +47,7 @@ def pending(workspace: Workspace, scope: Scope = DM) -> list[str]:
     return [item.kind.value for item in book_of(workspace, scope).pending]
 
 
-def directives(request: Request) -> list[int]:
+def directives(request: Readable) -> list[int]:
     """The numbers of the flushes whose directives stand in the request, as often as they do."""
     return [int(number) for number in _DIRECTIVE.findall(request.text)]
 

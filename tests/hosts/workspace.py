@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import secrets
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from .claude import Claude, HostFailedError
-from .fake_anthropic import Request
 
 APM_HOOKS = Path(sys.executable).parent / "apm-hooks"
 
@@ -47,6 +47,13 @@ last_updated: 2026-03-02
 """
 
 
+class Readable(Protocol):
+    """A request to a model, whichever model's."""
+
+    @property
+    def text(self) -> str: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
     """A mapped group: its friendly name, its id on the channel, and the session key of its conversation."""
@@ -78,20 +85,22 @@ class Workspace:
         self.canaries: dict[str, str] = {}
         self._before: dict[str, bytes] = {}
 
-    def write(self) -> None:
-        """Lay down `apm.toml` and the memory files of the owner and of two groups, of which one is mapped."""
-        (self.root / "apm.toml").write_text('timezone = "Europe/Oslo"\n', "utf-8")
+    def write(
+        self, groups: Sequence[Group] = (HARBOUR, PORT), mapped: Sequence[Group] = (HARBOUR,), settings: str = ""
+    ) -> None:
+        """Lay down `apm.toml` and the memory files of the owner and of groups, of which some are mapped."""
+        (self.root / "apm.toml").write_text(f'timezone = "Europe/Oslo"\n{settings}', "utf-8")
         rows = "| berths | attention.md | P0 |\n| old decisions | longterm.md | P1 |"
         self._index(DM_INDEX, "type: main", "Main", rows)
         self._page(DM_ATTENTION)
         self._page(DM_LONGTERM)
         self._page(HOST_MEMORY)
-        for group in (HARBOUR, PORT):
+        for group in groups:
             rows = "\n".join(f"| {scenario} | {name}.md | {rank} |" for scenario, name, rank in _ROWS)
             self._index(group.index, f"group_name: {group.name}", group.name, rows)
             for _, name, _ in _ROWS:
                 self._page(group.file(name))
-        names = {HARBOUR.id: {"name": HARBOUR.name, "channel": "telegram"}}
+        names = {group.id: {"name": group.name, "channel": "telegram"} for group in mapped}
         (self.root / "memory/groups/group_names.json").write_text(json.dumps(names, indent=2) + "\n", "utf-8")
 
     def canary(self, path: str) -> str:
@@ -110,7 +119,7 @@ class Workspace:
         text = _INDEX.format(head=head, title=title, canary=self.canary(path), rows=rows)
         target.write_text(text, "utf-8")
 
-    def seen_in(self, requests: Iterable[Request]) -> set[str]:
+    def seen_in(self, requests: Iterable[Readable]) -> set[str]:
         """The files of which something stands in any of these requests."""
         texts = [request.text for request in requests]
         return {path for path, canary in self.canaries.items() if any(canary in text for text in texts)}

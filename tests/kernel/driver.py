@@ -23,8 +23,10 @@ from typing import Any
 
 from apm_hooks import files
 from apm_hooks.errors import ApmError
+from apm_hooks.facts.config import Member
+from apm_hooks.facts.store import FactStore
 from apm_hooks.flushrecords import FlushReport, Status
-from apm_hooks.notebook import Notebook
+from apm_hooks.notebook import Notebook, Written
 from apm_hooks.records import LIMITS, HostEvent
 from apm_hooks.runtime import Runtime
 
@@ -39,7 +41,8 @@ def act(
     patience: float = 0, settled: bool = False, user: int | None = None,
 ) -> int:  # fmt: skip
     """Do `action` so often: `start`, `message`, `flush`, `settle`, `sweep`, `append` (a decision), `day` (a line of the
-    day's summary), or several one after the other, with a plus between them.
+    day's summary), `fact-add`, `fact-move` or `fact-cut` (the fact whose slug is `text`), or several one after the
+    other, with a plus between them.
 
     `patience`: seconds to wait for locks. `settled`: no file is half of an editor's save. `user`: on whose behalf.
     """
@@ -71,6 +74,9 @@ def step_of(runtime: Runtime, event: HostEvent, action: str, text: str) -> bool:
         notebook = Notebook(runtime.root, scope, today=runtime.today(), limits=runtime.limits)
         say(**asdict(notebook.day(text) if action == "day" else notebook.decision(text)))
         return False
+    if action.startswith("fact-"):
+        say(**asdict(fact_of(runtime, action, text)))
+        return False
     if action in ("start", "message"):
         loaded = runtime.session_start(event) if action == "start" else runtime.message_received(event)
         say(files=loaded.injection.files)
@@ -81,6 +87,13 @@ def step_of(runtime: Runtime, event: HostEvent, action: str, text: str) -> bool:
             warning=report.warning)  # fmt: skip
         failed = failed or report.status is Status.FAILED
     return failed
+
+
+def fact_of(runtime: Runtime, action: str, slug: str) -> Written:
+    store = FactStore(runtime.root, Member("test"), today=runtime.today(), limits=runtime.limits)
+    if action == "fact-move":
+        return store.move(slug)
+    return store.add(slug, "It is slow. Why is argued here.", "x.") if action == "fact-add" else store.cut(slug, "y.")
 
 
 def reports_of(runtime: Runtime, event: HostEvent, action: str, text: str) -> Iterator[FlushReport]:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from datetime import date
 
 from apm_hooks import texts
+from apm_hooks.errors import MemoryFileError
 from apm_hooks.events import Contribution, MessageReceived, SessionStart
+from apm_hooks.facts.model import INDEX
+from apm_hooks.files import stamp
 from apm_hooks.flushstate import DM_STATE, state_path
 from apm_hooks.protocol import dm, group
 from apm_hooks.protocol.loading import Loading
@@ -24,9 +27,14 @@ def apm_session_start(event: SessionStart) -> Contribution:
         loading.say("0 map", texts.NO_MEMORY)
         return _contribution(loading)
     if event.scope == DM:
-        dm.load_start(loading, event.day, event.last_flush, message_events=event.host.message_events,
-                      pending=event.pending)  # fmt: skip
+        facts, messages = _has_facts(loading), event.host.message_events
+        dm.load_start(loading, event.day, event.last_flush, message_events=messages, pending=event.pending,
+                      portion=event.limits.progressive_share if facts else 1.0)  # fmt: skip
         loading.inputs.append(DM_STATE)
+        if facts:
+            from apm_hooks.protocol import factindex
+
+            factindex.load_start(loading, event.day, more_to_come=messages)
         return _contribution(loading, day=event.day)
     group.load_start(loading, event.scope, event.key_id, event.pending)
     loading.inputs.append(state_path(event.scope))
@@ -39,10 +47,31 @@ def apm_message_received(event: MessageReceived) -> Contribution:
     if event.scope is None or not event.text.strip():
         return _contribution(loading)
     if event.scope == DM:
-        done = dm.load_message(loading, event.text, event.loaded, event.match)
+        done = _owners_message(loading, event)
     else:
         done = group.load_message(loading, event.scope, event.text, event.loaded, event.match)
     return _contribution(loading, done=done)
+
+
+def _owners_message(loading: Loading, event: MessageReceived) -> bool:
+    if not _has_facts(loading):
+        return dm.load_message(loading, event.text, event.loaded, event.match)
+    from apm_hooks.protocol import factindex
+
+    share = event.limits.facts_share
+    beside = factindex.cost(event.root, event.loaded, event.budget_tokens, event.count, share)
+    done = dm.load_message(loading, event.text, event.loaded, event.match, portion=event.limits.progressive_share,
+                           beside=beside)  # fmt: skip
+    return factindex.load_message(loading, event.text, event.loaded) and done
+
+
+def _has_facts(loading: Loading) -> bool:
+    """Whether the owner keeps a fact index: what is injected rests on that."""
+    loading.inputs.append(INDEX)
+    try:
+        return stamp(loading.root, INDEX) is not None
+    except MemoryFileError:
+        return False
 
 
 def _loading(event: SessionStart | MessageReceived) -> Loading:

@@ -15,7 +15,17 @@ from apm_hooks.audit import MEMORY, RULES, Auditor
 from apm_hooks.audit_fix import mends
 from apm_hooks.audit_scopes import marks_of, scopes_of, unmapped_groups
 from apm_hooks.audit_secrets import detector
-from apm_hooks.cli.common import event_of, here, in_no_session, print_json, require_operator, runtime_of, say, warn
+from apm_hooks.cli.common import (
+    event_of,
+    here,
+    in_no_session,
+    prefix_of,
+    print_json,
+    require_operator,
+    runtime_of,
+    say,
+    warn,
+)
 from apm_hooks.errors import ApmError, MemoryFileError, ScopeError, UsageError
 from apm_hooks.events import AuditRule
 from apm_hooks.files import read_bytes
@@ -245,9 +255,9 @@ def _mended(data: bytes | None, scope: Scope) -> tuple[bytes | None, _Fix | None
 
 def _print(shape: str, sections: Sequence[Section], fixes: Sequence[_Fix], root: str) -> None:
     if shape == "sarif":
-        print_json(sarif(sections, RULES, tool="apm-hooks", version=__version__, prefix=_prefix(root)))
+        print_json(sarif(sections, RULES, tool="apm-hooks", version=__version__, prefix=prefix_of(root)))
     elif shape == "github":
-        told = github(sections, prefix=_prefix(root))
+        told = github(sections, prefix=prefix_of(root))
         if told:
             print(told)
     elif shape == "json":
@@ -267,10 +277,3 @@ def _print(shape: str, sections: Sequence[Section], fixes: Sequence[_Fix], root:
     if shape in ("sarif", "github"):
         for fix in fixes:
             warn(f"mended {show_invisible(fix.path)}: {', '.join(f'line {line}' for line, _ in fix.lines)}")
-
-
-def _prefix(root: str) -> str:
-    """What leads from the current folder, where a repository's checks run, to the workspace; empty where that is none
-    of its parents."""
-    inner = os.path.relpath(root, os.path.realpath(here())).replace(os.sep, "/")
-    return "" if inner == "." or inner.startswith("../") or inner == ".." else f"{inner}/"

@@ -137,3 +137,10 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]], *, indent: str 
 def _width(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(char) in "WF" else 0 if unicodedata.combining(char) else 1
                for char in text)  # fmt: skip
+
+
+def prefix_of(root: str) -> str:
+    """What leads from the current folder, where a repository's checks run, to `root`; empty where that is none
+    of its parents."""
+    inner = os.path.relpath(root, os.path.realpath(here())).replace(os.sep, "/")
+    return "" if inner == "." or inner.startswith("../") or inner == ".." else f"{inner}/"

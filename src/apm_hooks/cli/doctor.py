@@ -6,7 +6,7 @@ import argparse
 import os
 import time
 
-from apm_hooks import doctor, doctor_events, doctor_host, doctor_scope, doctor_system
+from apm_hooks import doctor, doctor_events, doctor_host, doctor_openclaw, doctor_scope, doctor_system
 from apm_hooks.cli.common import event_of, in_no_session, print_json, say, workspace_of
 from apm_hooks.doctor import Check, Level, Probe, Subject
 from apm_hooks.errors import ApmError, ScopeError
@@ -17,10 +17,14 @@ PROBES: tuple[Probe, ...] = (
     Probe("installation", doctor_host.installation, opened=False),
     Probe("interpreter", doctor_host.interpreter, opened=False),
     Probe("hooks", doctor_host.hooks, opened=False),
+    Probe("hooks", doctor_openclaw.hooks, opened=False),
+    Probe("hooks", doctor_openclaw.configuration, opened=False),
     Probe("trust", doctor.trust, opened=False),
     Probe("sharing", doctor_host.sharing),
+    Probe("sharing", doctor_openclaw.chats),
     Probe("gate", doctor_system.gate),
     Probe("events", doctor_events.events),
+    Probe("events", doctor_openclaw.events),
     Probe("early-flush", doctor_events.early),
     Probe("rights", doctor_system.rights),
     Probe("file-system", doctor_system.file_system),

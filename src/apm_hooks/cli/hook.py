@@ -33,6 +33,10 @@ def answer(arguments: Sequence[str], data: bytes, env: Mapping[str, str], channe
     descriptor that the host reads: written to here only when the process ends because the answer takes too long."""
     payload: Mapping[str, Any] = {}
     options = fastlane.parse_arguments(arguments)
+    if options is not None and options["host"] == "openclaw":
+        from apm_hooks.cli import openclaw_hook
+
+        return openclaw_hook.printed(options, data, env, lambda closed: _deadline(closed, channel))
     try:
         if options is None or options["host"] != claude_code.HOST:
             sys.stderr.write("apm-hooks: usage: apm-hooks hook --host claude-code [--workspace DIR] [--session KEY]\n")

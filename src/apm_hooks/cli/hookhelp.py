@@ -15,7 +15,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         '  echo \'{"hook_event_name": "SessionStart", "source": "startup", "session_id": "x", "cwd": "."}\' \\\n'
         "    | apm-hooks hook --host claude-code"
     )
-    parser.add_argument("--host", required=True, choices=("claude-code",), help="whose event it is")
+    parser.add_argument("--host", required=True, choices=("claude-code", "openclaw"), help="whose event it is")
 
 
 def act(options: argparse.Namespace) -> int:

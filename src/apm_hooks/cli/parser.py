@@ -20,6 +20,7 @@ exit codes: 0 done, 1 something is wrong, 2 usage, 3 settings, 4 not trusted or 
 a first workspace:
   apm-hooks init --workspace DIR            create what is missing and accept the folder
   apm-hooks install claude-code             let Claude Code call apm-hooks
+  apm-hooks install openclaw                let OpenClaw call apm-hooks
   apm-hooks group add support --id -100123  give a group chat a memory of its own
   apm-hooks explain --message "who is on call?"
 """
@@ -43,7 +44,9 @@ _COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("pending", "apm_hooks.cli.pending", "note, list and settle unconfirmed leads"),
     ("watch", "apm_hooks.cli.watch", "flush sessions when they go quiet"),
     ("sweep", "apm_hooks.cli.sweep", "flush the sessions that are quiet now, for cron"),
+    ("serve", "apm_hooks.cli.serve", "stay, and answer a host's events over a socket (the host's shim starts this)"),
     ("audit", "apm_hooks.cli.audit", "check memory files, and say where each thing belongs"),
+    ("facts", "apm_hooks.cli.facts", "check the fact index, and write it"),
     ("doctor", "apm_hooks.cli.doctor", "find what keeps the hooks from working, and how to mend it"),
 )
 

@@ -6,10 +6,8 @@ the host does with these files is told, with the way to see it, in docs/hosts/cl
 
 from __future__ import annotations
 
-import contextlib
 import os
 from dataclasses import dataclass
-from stat import S_IMODE, S_ISREG
 from typing import TYPE_CHECKING
 
 from apm_hooks import jsonedit, textblocks
@@ -18,7 +16,7 @@ from apm_hooks.hosts.claude_code_hooks import EVENTS, commands, with_hooks, with
 from apm_hooks.hosts.claude_code_imports import brought_in
 from apm_hooks.hosts.claude_code_rules import rules_for, with_rules, without_rules
 from apm_hooks.hosts.hookline import hook_line
-from apm_hooks.records import LIMITS
+from apm_hooks.hosts.installing import BACKUP, FileChange, Plan, apply_plan, read_bytes, read_text, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -27,7 +25,6 @@ __all__ = ["EVENTS", "FileChange", "Plan", "apply_plan", "hook_line", "is_instal
 
 BLOCK = "agents"
 REMEM_MARK = "<!-- apm-hooks:remem -->"
-BACKUP = ".apm-backup"
 
 INSTALLED = "installed already, nothing to change"
 NOT_INSTALLED = "not installed, nothing to change"
@@ -53,25 +50,6 @@ AUTO_MEMORY = (
 _TEMPLATE = os.path.join(
     os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "templates", "remem.claude-code.md"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class FileChange:
-    """One file to replace: its bytes `before` and `after`; None for a file that is not there."""
-
-    path: str
-    before: bytes | None
-    after: bytes | None
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What an install or uninstall will do. `notes` are for the person; `offers` what they may ask for."""
-
-    changes: tuple[FileChange, ...] = ()
-    notes: tuple[str, ...] = ()
-    offers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +115,7 @@ def plan_install(
     cannot be read or edited, UsageError for a scope that is none.
     """
     places = _places(scope, home, project, config_dir)
-    before, text = _text(places.settings)
+    before, text = read_text(places.settings)
     command = hook_line() if line is None else line
     after = with_hooks(text, command, file=places.settings)
     if places.project:
@@ -148,7 +126,7 @@ def plan_install(
     notes: list[str] = []
     held = read_bytes(places.remem)
     if held is None or _has_mark(held):
-        changes.append(FileChange(places.remem, held, _template(), "our /remem command"))
+        changes.append(FileChange(places.remem, held, _template(), "our /remem command", backup=held != _template()))
     else:
         notes.append(OWN_REMEM.format(file=places.remem))
     notes += _notes(places, command)
@@ -168,14 +146,14 @@ def plan_uninstall(*, scope: str, home: str, project: str, config_dir: str | Non
     goes as a whole. Memory is never touched.
     """
     places = _places(scope, home, project, config_dir)
-    before, text = _text(places.settings)
+    before, text = read_text(places.settings)
     after = without_hooks(without_rules(text, file=places.settings), file=places.settings)
     changes = [_changed(places.settings, before, after, "our hooks and rules go", empty="{}")]
     held = read_bytes(places.remem)
     if held is not None and _has_mark(held):
-        changes.append(FileChange(places.remem, held, None, "our /remem command goes"))
+        changes.append(FileChange(places.remem, held, None, "our /remem command goes", backup=held != _template()))
     if places.project and not any(commands(_settings(path)) for path in places.other_settings):
-        before, text = _text(places.claude)
+        before, text = read_text(places.claude)
         after = textblocks.drop_block(text, BLOCK, file=places.claude)
         changes.append(_changed(places.claude, before, after, "our block goes", empty=""))
     return _plan(places, changes, (), (), NOT_INSTALLED)
@@ -186,89 +164,12 @@ def is_installed(*, scope: str, home: str, project: str, config_dir: str | None 
     return bool(commands(_settings(_places(scope, home, project, config_dir).settings)))
 
 
-def apply_plan(plan: Plan) -> None:
-    """Do what the plan says. What a file held before is kept beside it, as `NAME.apm-backup`.
-
-    Links are followed. Raises SettingsError for a file that is no longer what the plan saw, checked for all
-    of them before the first is written, and for one that cannot be written.
-    """
-    for change in plan.changes:
-        if read_bytes(change.path) != change.before:
-            raise _refusal("changed since the plan was made", change.path)
-    for change in plan.changes:
-        try:
-            mode = None if change.before is None else S_IMODE(os.stat(change.path).st_mode)
-            if change.before is not None and change.before != _template():
-                replace_bytes(change.path + BACKUP, change.before, mode)
-            if change.after is None:
-                os.unlink(change.path)
-            else:
-                replace_bytes(os.path.realpath(change.path), change.after, mode)
-        except OSError as error:
-            raise _refusal(f"cannot be written: {error.strerror or error}", change.path) from error
-
-
-def read_bytes(path: str) -> bytes | None:
-    """A file's bytes, None where it is not there; SettingsError for what is no file of a bearable size."""
-    try:
-        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as stream:
-            if not S_ISREG(os.fstat(stream.fileno()).st_mode):
-                raise _refusal("is no regular file", path)
-            data = stream.read(LIMITS.settings_bytes + 1)
-    except FileNotFoundError:
-        if os.path.islink(path):
-            raise _refusal("is a link that leads nowhere", path) from None
-        return None
-    except OSError as error:
-        raise _refusal(f"cannot be read: {error.strerror or error}", path) from error
-    if len(data) > LIMITS.settings_bytes:
-        raise _refusal(f"is larger than {LIMITS.settings_bytes} bytes", path)
-    return data
-
-
-def replace_bytes(path: str, data: bytes, mode: int | None) -> None:
-    """Replace or make a file durably; `mode` None leaves a new file's to the umask."""
-    folder = os.path.dirname(path)
-    os.makedirs(folder, exist_ok=True)
-    beside = f"{path}.{os.getpid()}.apm-new"
-    try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        with open(os.open(beside, flags, 0o666 if mode is None else 0o600), "wb") as stream:
-            if mode is not None:
-                os.fchmod(stream.fileno(), mode)
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(beside, path)
-    except OSError:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(beside)
-        raise
-    directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
-
-
-def _refusal(cause: str, path: str) -> SettingsError:
-    return SettingsError(cause, file=path, remedy="Nothing was written to it; mend that, then run the command again.")
-
-
 def _places(scope: str, home: str, project: str, config_dir: str | None) -> _Places:
     if scope not in ("user", "project") or (scope == "project" and not project):
         raise UsageError(f"no such scope here: {scope}", remedy="Say user, or project and name a workspace.")
     user = os.path.abspath(config_dir or os.path.join(home, ".claude"))
     folder = os.path.abspath(project) if project else ""
     return _Places(user if scope == "user" else os.path.join(folder, ".claude"), user, folder, home)
-
-
-def _text(path: str) -> tuple[bytes | None, str]:
-    data = read_bytes(path)
-    try:
-        return data, (data or b"").decode()
-    except UnicodeDecodeError as error:
-        raise _refusal(f"is not UTF-8: {error.reason}", path) from None
 
 
 def _changed(path: str, before: bytes | None, after: str, why: str, *, empty: str | None = None) -> FileChange:
@@ -288,7 +189,7 @@ def _plan(
     for change in real:
         mine = change.path.startswith(places.user + os.sep)
         if not mine and not os.path.realpath(change.path).startswith(root + os.sep):
-            raise _refusal("is a link that leads out of the workspace", change.path)
+            raise refusal("is a link that leads out of the workspace", change.path)
     head = () if real else (idle,)
     tail = (KEPT,) if any(change.before is not None for change in real) else ()
     return Plan(real, (*head, *notes, *tail), offers)
@@ -336,7 +237,7 @@ def _notes(places: _Places, command: str) -> Iterator[str]:
 
 def _block(places: _Places, wanted: bool, owner_only: bool) -> tuple[FileChange, tuple[str, ...]]:
     """The change to the project's CLAUDE.md, or an offer where the block is neither there nor asked for."""
-    before, text = _text(places.claude)
+    before, text = read_text(places.claude)
     theirs = textblocks.drop_block(text, BLOCK, file=places.claude)
     lines: list[str] = []
     agents = os.path.join(places.project, "AGENTS.md")

@@ -18,18 +18,24 @@ def hook_line(host: str = "claude-code") -> str:
     2, which some hosts take for a veto of the user's prompt. Raises SettingsError where there is no interpreter or
     no start file to name.
     """
+    python, *flags, start, option, _ = hook_words(host)
+    return f"{_quote(python)} {' '.join(flags)} {_quote(start)} {option} {host} || exit 0"
+
+
+def hook_words(host: str) -> list[str]:
+    """The same command as words, for a host that starts programs without a shell; raises as `hook_line` does."""
     start = os.path.join(os.path.dirname(os.path.abspath(apm_hooks.__file__)), "start.py")
     if not os.path.isfile(start):
         raise SettingsError("is not there", file=start, remedy="Install apm-hooks anew, unpacked.")
-    line = f"{_quote(_interpreter())} -I -S {_quote(start)} --host {host} || exit 0"
+    words = [_interpreter(), "-I", "-S", start, "--host", host]
     try:
-        line.encode()
+        "".join(words).encode()
     except UnicodeEncodeError:
         raise SettingsError(
-            f"a path is not UTF-8, so that no settings file can hold it: {line!a}",
+            f"a path is not UTF-8, so that no settings file can hold it: {words!a}",
             remedy="Install Python and apm-hooks under another path.",
         ) from None
-    return line
+    return words
 
 
 def _quote(path: str) -> str:

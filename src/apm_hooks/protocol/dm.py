@@ -20,14 +20,13 @@ NOTES_SHARE = 1 / 3
 
 def load_start(
     loading: Loading, today: date, last_flush: Callable[[], str], *, message_events: bool,
-    pending: Callable[[], Sequence[str]] = tuple,
+    pending: Callable[[], Sequence[str]] = tuple, portion: float = 1.0,
 ) -> None:  # fmt: skip
     """Layers 0 and 1, the notes of today and yesterday, and the line on the last flush, which `last_flush()` gives.
 
-    What `pending()` gives, left to be settled by earlier flushes, stands before all.
-
-    Without an index there is nothing but a short notice that memory is not initialised, and how. A host that fires no
-    message events gets layer 2 at once: the long-term file.
+    What `pending()` gives, left to be settled by earlier flushes, stands before all. `portion` is the part of budget
+    and caps that is theirs. Without an index there is nothing but a short notice that memory is not initialised, and
+    how. A host that fires no message events gets layer 2 at once: the long-term file.
     """
     found = loading.read("layer 0", DM.index_path)
     if found is None:
@@ -36,6 +35,8 @@ def load_start(
             loading.tell("pending", pending())
         return
     loading.take_budget(parse_index(found.text, DM))
+    if portion < 1:
+        loading.portion = loading.shares(portion)
     loading.tell("pending", pending())
     if not loading.add("layer 0", INDEX, DM.index_path, found, more_to_come=True):
         spend(loading)
@@ -49,8 +50,13 @@ def load_start(
     loading.say("last flush", last_flush())
 
 
-def load_message(loading: Loading, message: str, loaded: Sequence[tuple[str, str]], match_intent: Matcher) -> bool:
+def load_message(
+    loading: Loading, message: str, loaded: Sequence[tuple[str, str]], match_intent: Matcher, *,
+    portion: float = 1.0, beside: int = 0,
+) -> bool:  # fmt: skip
     """Layer 2: the first message that matches a file not loaded yet loads it; `loaded` are the epoch's files so far.
+
+    `portion` is the part of the budget that is theirs; of what the epoch has spent, `beside` tokens are not theirs.
 
     True where automatic loading is done for the epoch.
     """
@@ -61,6 +67,8 @@ def load_message(loading: Loading, message: str, loaded: Sequence[tuple[str, str
     loading.take_budget(index)
     if not has_index(loading, DM, found, loaded):
         return spend(loading)
+    if portion < 1:
+        loading.portion = [max(int(loading.budget * portion) - max(loading.spent_before - beside, 0), 0)]
     seen = {path.removeprefix(f"{DM.directory}/") for path, _ in loaded}
     layers = [layer for _, layer in loaded]
     while (match := match_intent(IntentQuery(message, index.routes, frozenset(seen)))) is not None:

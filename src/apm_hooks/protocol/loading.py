@@ -24,7 +24,8 @@ class Loading:
     """One run of the loader for `scope` in the workspace at `root`.
 
     `budget` is in tokens by `counter`, over everything injected in the epoch, of which `spent_before` is gone
-    already; `caps` are the host's own outer bounds. `tripped`: the budget could not take a file.
+    already; `caps` are the host's own outer bounds. `tripped`: the budget could not take a file. `portion` are limits
+    as `shares` gives them, which hold for every file while they are set.
     """
 
     root: str
@@ -38,6 +39,7 @@ class Loading:
     steps: list[Step] = field(default_factory=list)
     inputs: list[str] = field(default_factory=list)
     tripped: bool = False
+    portion: Sequence[int] = ()
 
     def read(self, step: str, path: str) -> MemoryText | None:
         """The file at `path`, or None where there is none or it cannot be read; both become a step.
@@ -175,6 +177,6 @@ class Loading:
             used = bound.measure(text) if text else 0
             follows = more_to_come and not (alone and place)
             room = allowance(max(bound.limit - used, 0), self.limits.p_file_share, follows)
-            limit = min(used + room, bound.limit, *share[place : place + 1])
+            limit = min(used + room, bound.limit, *share[place : place + 1], *self.portion[place : place + 1])
             bounds.append(Bound(bound.unit, bound.measure, limit))
         return bounds
