@@ -35,8 +35,8 @@ RANKS: tuple[list[str], ...] = tuple(
         facts.grammar facts.repeats facts.rules facts.lint facts.draft facts.edits facts.yamlfile facts.show""",
         """prepared hashing walking scanning seen ledger flushstate aggregate workspace opened journal protocol
         protocol.ceiling protocol.subfiles protocol.loading protocol.group protocol.dm protocol.factindex writeback
-        audit_secrets audit_scopes audit compose news guarded images notebook facts.desk facts.members facts.store holdings resolve gate_cover
-        gate_case gate_rules gate_memory gate_shell gate""",
+        audit_secrets audit_scopes audit compose news guarded images notebook facts.desk facts.members
+        facts.store holdings resolve gate_cover gate_case gate_rules gate_memory gate_shell gate""",
         """hookspecs builtin builtin.channels builtin.intent builtin.memory plugin_records plugin_calls
         plugin_checks plugin_list plugins extensions""",
         "engine loader flusher advice sessions judge runtime serving watcher doctor doctor_system doctor_scope",

@@ -18,7 +18,9 @@ VARIABLES = {"config": ("XDG_CONFIG_HOME", ".config"), "state": ("XDG_STATE_HOME
 
 def test_without_xdg_variables_they_lie_below_home() -> None:
     assert places({"HOME": "/home/x"}) == Places(
-        config="/home/x/.config/apm-hooks", state="/home/x/.local/state/apm-hooks", cache="/home/x/.cache/apm-hooks",
+        config="/home/x/.config/apm-hooks",
+        state="/home/x/.local/state/apm-hooks",
+        cache="/home/x/.cache/apm-hooks",
         runtime="/home/x/.cache/apm-hooks/run",
     )
 

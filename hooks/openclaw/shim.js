@@ -229,7 +229,7 @@ class Shim {
   // What a bootstrap gets that could not be answered: privacy fails closed.
   withheld(payload) {
     const { workspaces, ownerPeers } = this.read() || { workspaces: [], ownerPeers: [] };
-    const owners = isOwners(payload.session_key, payload.is_group, payload.senders, ownerPeers);
+    const owners = isOwners(payload, ownerPeers);
     return { withhold: !owners && workspaces.includes(payload.workspace) };
   }
 

@@ -227,7 +227,7 @@ const cases = {
 
   an_unjudged_call() {
     const free = (key, isGroup, senders, peers = ["501"], tool = "read") =>
-      unjudged(tool, { session_key: key, is_group: isGroup, senders }, peers) === "";
+      unjudged(tool, { session_key: key, is_group: isGroup, senders, channel: "telegram" }, peers) === "";
     assert.ok(free(MAIN, null, []));
     assert.ok(free(MAIN, false, ["501"]));
     assert.ok(free("agent:main:main:thread:501:77", false, []));
@@ -236,6 +236,11 @@ const cases = {
     assert.ok(free("agent:main:telegram:default:direct:501", null, []));
     assert.ok(free("agent:main:matrix:direct:@me:example.org", null, [], ["@Me:example.org"]));
     assert.ok(free("agent:main:telegram:direct:9", null, ["9"], ["*"]));
+    assert.ok(free("agent:main:telegram:direct:501", null, ["501"], ["telegram:501"]));
+    assert.ok(free("agent:main:direct:501", null, [], ["Telegram:501"]));
+    assert.ok(free(MAIN, false, ["501"], ["telegram:501"]));
+    assert.ok(!free("agent:main:matrix:direct:501", null, [], ["telegram:501"]));
+    assert.ok(!free(MAIN, false, ["501"], ["matrix:501"]));
     assert.ok(free("agent:main:telegram:group:-1", true, ["501"], ["501"], "web_search"));
     const shut = [
       [MAIN, true, []], [MAIN, null, ["9"]], [MAIN, false, ["501", "9"]], [MAIN, false, ["501"], []], ["agent:main:direct:9", null, []],
