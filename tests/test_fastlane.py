@@ -471,6 +471,7 @@ def test_no_form_of_the_command_is_taken_for_a_message(prompt: str) -> None:
 
 
 @pytest.mark.parametrize("prompt", ["@memory/main/index.md", "look at @x", "me@example.org"])
+@pytest.mark.usefixtures("clock")
 def test_a_message_that_may_mention_a_file_is_the_gates(made: Bench, prompt: str) -> None:
     loaded(made)
     at_work(made)

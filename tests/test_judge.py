@@ -224,6 +224,7 @@ def test_past_its_time_the_hook_denies_what_may_be_another_conversations(
     given = {**payload(group), "hook_event_name": name, "tool_name": "Read", "prompt": "@memory/main/index.md",
              "tool_input": {"file_path": f"{group.root}/memory/main/index.md"}}  # fmt: skip
     env = {**group.env, **({"APM_SESSION": GROUP_KEY} if bound else {})}
+    env["PYTHONPATH"] = str(Path(fastlane.__file__).parents[1])
     # The program stands still for ever in place of answering; what ends it is its own bound.
     program = (
         "import os, sys, threading; from dataclasses import replace; from apm_hooks.cli import hook; "
