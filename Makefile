@@ -37,6 +37,9 @@ bench: $(READY)
 	$(BIN)/python benchmarks/audit.py
 	$(BIN)/python benchmarks/shell.py
 	$(BIN)/python benchmarks/facts.py --check
+	$(BIN)/python benchmarks/store.py
+	$(BIN)/python benchmarks/openclaw_shim.py
+	$(BIN)/python benchmarks/openclaw_turn.py
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -478,6 +478,16 @@ def test_no_group_starts_an_agent_as_whoever_it_says(shared: GateBench, command:
     assert not judge(calling, shared.situation("owner")).verdict.deny
 
 
+@pytest.mark.parametrize("who", ["owner", "alpha", "cron"])
+@pytest.mark.parametrize(
+    "command",
+    ["APM_MODEL_LOCALITY=local apm-hooks self recall", "export APM_MODEL_'LOCALITY'=local; apm-hooks self recall"],
+)
+def test_no_agent_says_where_its_model_runs(shared: GateBench, who: str, command: str) -> None:
+    assert judge(shared.shell(command), shared.situation(who)).verdict.deny
+    assert not judge(shared.shell("grep -rn APM_MODEL_LOCALITY docs"), shared.situation("owner")).verdict.deny
+
+
 def test_no_group_speaks_to_our_worker(shared: GateBench) -> None:
     worker = f"{shared.situation('alpha').places.runtime}/openclaw-0.sock"
     calling = shared.shell(f"curl --unix-socket {worker} http://x/")

@@ -36,7 +36,15 @@ RANKS: tuple[list[str], ...] = tuple(
         """prepared hashing walking scanning seen ledger flushstate aggregate workspace opened journal protocol
         protocol.ceiling protocol.subfiles protocol.loading protocol.group protocol.dm protocol.factindex writeback
         audit_secrets audit_scopes audit compose news guarded images notebook facts.desk facts.members
-        facts.store holdings resolve gate_cover gate_case gate_rules gate_memory gate_shell gate""",
+        facts.store holdings resolve gate_cover gate_case gate_rules gate_memory gate_shell gate
+        store store.config store.conflictwords store.items store.migrations store.migrations.versions
+        store.migrations.versions.r0001_memories store.moments store.base store.checks store.embedders
+        store.extras store.postgres_rows store.postgres_setup store.rendering store.secrets store.sentences
+        store.sqlite_rows store.sqlite_schema store.terms store.conflicts store.postgres_search
+        store.postgres_vectors store.skeletons store.sqlite_vectors store.likeness store.postgres_work
+        store.sqlite_transaction store.comparing store.indexing store.postgres store.sqlite
+        store.sqlite_articles store.backfilling store.merging store.recalling store.transfer store.records
+        store.selfstore store.api""",
         """hookspecs builtin builtin.channels builtin.intent builtin.memory plugin_records plugin_calls
         plugin_checks plugin_list plugins extensions""",
         "engine loader flusher advice sessions judge runtime serving watcher doctor doctor_system doctor_scope",
@@ -49,7 +57,8 @@ RANKS: tuple[list[str], ...] = tuple(
         cli.restore cli.pending cli.trust cli.init cli.install_openclaw cli.install cli.uninstall cli.group
         cli.explain cli.flush cli.status cli.openclaw_hook cli.hook cli.hookhelp cli.hookcommand cli.plugins
         cli.doctor cli.sweep cli.serve cli.watch cli.facts_common cli.facts_lint cli.facts_show
-        cli.facts_write cli.facts
+        cli.facts_write cli.facts cli.store_show cli.store cli.store_files cli.recall cli.remember cli.update
+        cli.forget cli.dedup cli.backfill cli.store_export cli.store_import cli.selfmemory
         cli.auditing cli.audit cli.parser start testing.recorder testing.workspace testing.canaries testing
         aio __main__""",
     )
@@ -151,6 +160,7 @@ def test_only_the_memory_doors_open_files() -> None:
         "writeback",
         "hosts.claude_code_install",
         "hosts.installing",
+        "cli.store_files",
         "hosts.claude_code_transcript",
         "cli.hook",
         "log",

@@ -284,7 +284,9 @@ class Shim {
     ended.delete(name);
     ended.set(name, now);
     if (ended.size > ENDED) ended.delete(ended.keys().next().value);
-    await this.tell("session_end", key, { ...more, reason });
+    const payload = this.payload("session_end", key, { ...more, reason });
+    if (this.state.plugin) this.state.turns.renew(key);
+    await this.ask(payload);
   }
 
   close() {

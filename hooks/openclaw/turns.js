@@ -11,6 +11,8 @@ const MESSAGE_IDS = 50;
 const CHATS = 2000;
 const SPARED = 2; // ends of runs that a message outlives when it was there before them and they were not its sender's
 
+const RENEWS = /^\s*\/(?:new|reset)\b/i;
+
 function fresh() {
   return {
     seq: 0,
@@ -21,6 +23,7 @@ function fresh() {
     own: new Set(), // senders that the host names for the run itself
     ownGroup: null, // whether the run's own chat is a group
     before: { senders: [], isGroup: false }, // of the turn that ended last, until another run begins
+    renewAt: 0, // the last message that asked for a new session; 0 for none
     textAt: 0,
     text: "",
     messageId: "",
@@ -98,6 +101,7 @@ class Turns {
     if (sender || isGroup !== null) this.note(turn, seq, sender, isGroup);
     if (channel && seq >= turn.channelAt) Object.assign(turn, { channel, channelAt: seq });
     if (text && seq >= turn.textAt) Object.assign(turn, { text, messageId: id, textAt: seq });
+    if (RENEWS.test(text)) turn.renewAt = seq;
   }
 
   note(turn, seq, sender, isGroup) {
@@ -145,6 +149,14 @@ class Turns {
     const turn = this.at(key);
     if (turn.mark === null || (runId && turn.runId && runId !== turn.runId)) return;
     drop(turn, true);
+  }
+
+  // The session begins anew, as a message asked: that one, and what was written before it, is of no turn to come. (A run
+  // that the command itself begins names its own sender and chat.)
+  renew(key) {
+    const turn = this.at(key);
+    for (const seq of turn.messages.keys()) if (seq <= turn.renewAt) turn.messages.delete(seq);
+    turn.renewAt = 0;
   }
 
   // Facts of the session that outlive a turn; empty values leave what is known.

@@ -20,6 +20,8 @@ _OWN_NAMES = frozenset(("apm-hooks", "apm_hooks"))
 _VARIABLES = re.compile(r"(?<![A-Za-z0-9_])(?:APM_|(?:XDG_[A-Z_]+|HOME|PYTHON[A-Z]+)\+?=)")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _SWITCH = re.compile(r"(?<![A-Za-z0-9_])(?:APM_[A-Z_]+\+?=|(?:export|unset|declare|env|read)\b[^\n;&|]{0,200}APM_)")
+# Where the model runs is the host's word: it opens the agent's own notes, which no cloud model may read.
+_LOCALITY = re.compile(r"(?<![A-Za-z0-9_])APM_MODEL_LOCALITY\+?=")
 _HOSTS_ALONE = frozenset(("hook",))
 
 
@@ -42,11 +44,14 @@ def doubts(case: Case) -> str:
 
 
 def own_calls(case: Case) -> str:
-    """Outside the owner's scope a call of our own command serves this very session and workspace, and no other."""
+    """Outside the owner's scope a call of our own command serves this very session and workspace, and no other; in
+    every scope it is the host that says where the model runs."""
     situation = case.situation
+    command = case.calling.command
+    if _LOCALITY.search(_bare(command)):
+        return gate_texts.OWN_SETTING
     if situation.owner:
         return ""
-    command = case.calling.command
     if _SWITCH.search(_bare(command)):
         return gate_texts.OWN_SETTING
     for look in case.looks:

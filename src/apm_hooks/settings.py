@@ -28,8 +28,17 @@ _FLUSH_KEYS = ("idle_minutes", "flush_at_percent", "context_window", "compaction
 _PERSONAL_KEYS = ("timezone", "tokenizer", "dm_ceiling", *_FLUSH_KEYS, *_PLUGIN_KEYS)
 _SHARED_KEYS = (*PRIVACY_KEYS, "timezone", "tokenizer", "dm_ceiling", *_FLUSH_KEYS)
 """What a workspace's own file may set: not which plugins run, because one of them may guard it against a pull."""
-_OTHERS = ("facts",)
+_OTHERS = ("facts", "store")
 """Tables of a workspace's file that other rooms read, and check."""
+_PERSONAL_OTHERS = ("store",)
+"""The same of the user's own file."""
+PERSONAL_FILE = "config.toml"
+STORE_VARIABLES = {
+    "APM_STORE_URL": "url",
+    "APM_STORE_EMBEDDER": "embedder",
+    "APM_MODEL_LOCALITY": "model_locality",
+}
+"""Variables that take the place of keys of `[store]`."""
 _SWITCHES = ("require_session", "gate_strict", "plugins_disabled", "plugins_strict")
 _LISTS = ("owner_peers", "plugins_allow", "plugins_block")
 CEILINGS = ("advise", "enforce", "off")
@@ -131,7 +140,7 @@ def load_settings(workspace: str, config: str, env: Mapping[str, str]) -> Settin
     origins: dict[str, str] = {}
     for directory, name, allowed in (
         (workspace, SETTINGS_FILE, _SHARED_KEYS),
-        (config, "config.toml", _PERSONAL_KEYS),
+        (config, PERSONAL_FILE, _PERSONAL_KEYS),
     ):
         for key, value in _read_toml(directory, name, allowed).items():
             values[key], origins[key] = value, os.path.join(directory, name)
@@ -150,25 +159,39 @@ def load_settings(workspace: str, config: str, env: Mapping[str, str]) -> Settin
 
 
 def _read_toml(directory: str, name: str, allowed: tuple[str, ...]) -> dict[str, Any]:
+    raw, text, shown = _parsed(directory, name)
+    if not raw:
+        return {}
+    others = _OTHERS if allowed is _SHARED_KEYS else _PERSONAL_OTHERS
+    raw = {key: value for key, value in raw.items() if key not in others}
+    return _checked(raw, text, shown, allowed)
+
+
+def read_table(directory: str, name: str, table: str) -> tuple[object, str, str]:
+    """What a settings file says under `table` (None: nothing), unchecked, with the file's text and its path for errors.
+    For the rooms that check their own table. Raises SettingsError."""
+    raw, text, shown = _parsed(directory, name)
+    return raw.get(table), text, shown
+
+
+def _parsed(directory: str, name: str) -> tuple[dict[str, Any], str, str]:
+    """What a settings file holds, its text, its path; empty where there is none."""
     import tomllib
 
     shown = os.path.join(directory, name)
     if not os.path.isdir(directory):
-        return {}
+        return {}, "", shown
     try:
         found = read_bytes(directory, name, limit=LIMITS.settings_bytes)
         if found is None:
-            return {}
+            return {}, "", shown
         text, _ = decode(found[0], name)
     except MemoryFileError as error:
         raise SettingsError(error.cause, file=shown, remedy=error.remedy) from error
     try:
-        raw = tomllib.loads(text)
+        return tomllib.loads(text), text, shown
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
         raise SettingsError(f"is no TOML: {error}", file=shown, line=_line_in(str(error))) from error
-    if allowed is _SHARED_KEYS:
-        raw = {key: value for key, value in raw.items() if key not in _OTHERS}
-    return _checked(raw, text, shown, allowed)
 
 
 def _checked(raw: dict[str, Any], text: str, shown: str, allowed: tuple[str, ...]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,10 +16,12 @@ SCRIPT = f"claude-code-{VERSION}/node_modules/@anthropic-ai/claude-code/cli.js"
 NPM = """#!/bin/sh
 echo "$@" >> {log}
 [ -z "{fails}" ] || {{ echo "no such registry" >&2; exit 7; }}
-package="$3/node_modules/@anthropic-ai/claude-code"
-/bin/mkdir -p "$package"
-echo '{{"version": "{version}"}}' > "$package/package.json"
-echo > "$package/cli.js"
+for wanted; do :; done
+package="$3/node_modules/${{wanted%@*}}"
+/bin/mkdir -p "$package/bin"
+version={version}
+echo "{{\\"version\\": \\"${{version:-${{wanted##*@}}}}\\"}}" > "$package/package.json"
+for program in cli.js openclaw.mjs bin/node; do echo > "$package/$program"; done
 """
 
 
@@ -36,8 +39,9 @@ def program(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
-def stand_in(tools: Path, *, version: str = VERSION, fails: str = "") -> Path:
-    """Put an npm into `tools` and return the file in which it writes how it was called."""
+def stand_in(tools: Path, *, version: str = "", fails: str = "") -> Path:
+    """Put an npm into `tools` and return the file in which it writes how it was called. It installs what it is asked
+    for, or always `version`."""
     log = tools / "calls"
     program(tools / "npm", NPM.format(log=log, version=version, fails=fails))
     return log
@@ -78,8 +82,9 @@ def test_what_is_there_is_not_installed_again(tools: Path, tmp_path: Path) -> No
     log = stand_in(tools)
     assert "installed in" in run(tools, "--into", str(tmp_path / "c")).stdout
     assert "found in" in run(tools, "--into", str(tmp_path / "c")).stdout
-    (call,) = log.read_text("utf-8").splitlines()
-    assert call.endswith(f"@anthropic-ai/claude-code@{VERSION}")
+    calls = [line.rpartition(" ")[2] for line in log.read_text("utf-8").splitlines()]
+    assert calls[0] == f"@anthropic-ai/claude-code@{VERSION}"
+    assert [re.sub(r"(x64|arm64)?@[0-9.]+$", "", call) for call in calls[1:]] == ["openclaw", "node-linux-"]
 
 
 def test_what_a_killed_install_left_is_cleared_away_and_never_used(tools: Path, tmp_path: Path) -> None:
@@ -92,12 +97,12 @@ def test_what_a_killed_install_left_is_cleared_away_and_never_used(tools: Path, 
     assert run(tools, "--into", str(cache), "--check").returncode == 1
     assert run(tools, "--into", str(cache)).returncode == 0
     assert (cache / SCRIPT).read_text("utf-8") == "\n"
-    assert sorted(path.name for path in cache.iterdir()) == [".lock", f"claude-code-{VERSION}"]
+    assert sorted(path.name for path in cache.iterdir() if path.name.startswith(".")) == [".lock"]
 
 
 @pytest.mark.parametrize(
     ("version", "fails", "said"),
-    [(VERSION, "yes", "no such registry"), ("2.1.101", "", "npm installed 2.1.101")],
+    [("", "yes", "no such registry"), ("2.1.101", "", "npm installed 2.1.101")],
 )
 def test_a_failed_install_is_told_and_leaves_nothing(
     tools: Path, tmp_path: Path, version: str, fails: str, said: str
@@ -117,6 +122,17 @@ def test_without_node_the_remedy_is_named(tools: Path, tmp_path: Path, missing: 
     assert done.returncode == 1
     assert done.stderr.startswith(f"install_hosts: {missing} is not on PATH. Install Node.js")
     assert "Traceback" not in done.stderr
+
+
+def test_another_version_is_installed_beside_the_pinned_one(tools: Path, tmp_path: Path) -> None:
+    stand_in(tools)
+    cache = str(tmp_path / "c")
+    assert run(tools, "--into", cache, "openclaw@2026.5.7").returncode == 0
+    program = tmp_path / "c/openclaw-2026.5.7/node_modules/openclaw/openclaw.mjs"
+    assert run(tools, "--into", cache, "--check", "openclaw@2026.5.7").stdout == f"{program}\n"
+    missing = run(tools, "--into", cache, "--check", "openclaw")
+    assert missing.returncode == 1
+    assert f"Run: python tools/install_hosts.py --into {cache} openclaw@2026.9.6" in missing.stderr
 
 
 def test_a_host_that_nobody_knows_is_a_usage_error(tools: Path) -> None:

@@ -45,6 +45,17 @@ const cases = {
     assert.deepEqual([one.senders(), one.isGroup(), one.turns.at(MAIN).text], ["", null, ""]);
   },
 
+  a_new_session_forgets_what_was_written_up_to_the_command_and_no_more() {
+    const one = session();
+    one.message("1", "bob", true, "hello");
+    one.message("2", "ann", false, "/new");
+    one.message("3", "eve", true, "wait");
+    one.turns.renew(MAIN);
+    assert.deepEqual([one.senders(), one.isGroup()], ["eve", true]);
+    one.turns.renew(MAIN);
+    assert.equal(one.senders(), "eve", "an end that nobody asked for forgets nothing");
+  },
+
   what_came_during_a_run_stays_for_the_next() {
     const one = session();
     one.message("1", "ann", false);

@@ -47,6 +47,15 @@ _COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("serve", "apm_hooks.cli.serve", "stay, and answer a host's events over a socket (the host's shim starts this)"),
     ("audit", "apm_hooks.cli.audit", "check memory files, and say where each thing belongs"),
     ("facts", "apm_hooks.cli.facts", "check the fact index, and write it"),
+    ("recall", "apm_hooks.cli.recall", "find memories in the record store, or list the most important"),
+    ("remember", "apm_hooks.cli.remember", "save one memory in the record store"),
+    ("update", "apm_hooks.cli.update", "change one memory of the record store"),
+    ("forget", "apm_hooks.cli.forget", "erase one memory of the record store"),
+    ("dedup", "apm_hooks.cli.dedup", "find memories that are one, and merge them"),
+    ("backfill", "apm_hooks.cli.backfill", "give memories the vectors that they lack"),
+    ("export", "apm_hooks.cli.store_export", "write the record store's memories as JSON Lines"),
+    ("import", "apm_hooks.cli.store_import", "take in what export wrote"),
+    ("self", "apm_hooks.cli.selfmemory", "the agent's own notes, for local models"),
     ("doctor", "apm_hooks.cli.doctor", "find what keeps the hooks from working, and how to mend it"),
 )
 
