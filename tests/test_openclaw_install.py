@@ -132,6 +132,24 @@ def test_comments_and_order_of_the_settings_stay(env: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "warned"),
+    [
+        (LISTED, True),
+        (OPEN, True),
+        ("{}", False),
+        ('{"hooks": {"internal": {"enabled": true, "entries": {"session-memory": {"enabled": false}}}}}', False),
+    ],
+)
+def test_a_hook_of_the_hosts_that_writes_groups_words_into_memory_is_warned_of(
+    env: dict[str, str], text: str, *, warned: bool
+) -> None:
+    write(env, text)
+    told = [note for note in install(env).notes if "session-memory" in note]
+    assert bool(told) is warned
+    assert not warned or ("for each other hook" in told[0]) is (text == OPEN)
+
+
+@pytest.mark.parametrize(
     ("text", "installs", "entries", "note"),
     [
         ("{}", {}, NAMED, openclaw_install.NAMED),

@@ -48,6 +48,12 @@ FLUSH_ON = (
     "and its turns do not say whose they are, so that they get no memory and may write none. To switch it off: "
     "apm-hooks install openclaw --host-flush off"
 )
+SESSION_MEMORY = (
+    "WARNING: the host's hook session-memory writes what was said into memory/ at each /new and /reset, what groups say "
+    "too, where the host's own memory search finds it for everybody. To switch it off: openclaw hooks disable "
+    "session-memory{beside}"
+)
+BESIDE = ", and openclaw hooks enable NAME for each other hook that shall load: the first name makes a list of them"
 FLUSH_OFF = "the host's own memory flush is off: ours takes its place; uninstall sets it back"
 LEFT = "WARNING: {edit} was changed since and stays: {file}"
 NO_RECORD = "what install changed besides is not recorded, and stays: hooks.internal.enabled, the host's memory flush"
@@ -270,6 +276,8 @@ def _notes(config: Config, places: HostPlaces, source: str, flush: str, record: 
     elif not chosen.loads(host.hooks_kept(config, names)):
         yield STAYS_OFF.format(file=config.path)
     yield from blocked(config)
+    if chosen.loads(["session-memory"]):
+        yield SESSION_MEMORY.format(beside=BESIDE if chosen.open else "")
     off = flush == "off" or not flush_is_on(config)
     if not off:
         yield FLUSH_ON
