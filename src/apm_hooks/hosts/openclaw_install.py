@@ -49,9 +49,9 @@ FLUSH_ON = (
     "apm-hooks install openclaw --host-flush off"
 )
 SESSION_MEMORY = (
-    "WARNING: the host's hook session-memory writes what was said into memory/ at each /new and /reset, what groups say "
-    "too, where the host's own memory search finds it for everybody. To switch it off: "
-    "openclaw hooks disable session-memory{beside}"
+    "WARNING: the host's hook session-memory writes what was said into memory/ at each /new and /reset, in groups too, "
+    "where the host's own memory search finds it for everybody. To switch it off: openclaw hooks disable "
+    "session-memory{beside}"
 )
 BESIDE = ", and openclaw hooks enable NAME for each other hook that shall load: the first name makes a list of them"
 FLUSH_OFF = "the host's own memory flush is off: ours takes its place; uninstall sets it back"
