@@ -54,5 +54,5 @@ def act(options: argparse.Namespace) -> int:
         warn(f"changed since you accepted it, and not counted: {', '.join(changed)}; review it, then run: "
              "apm-hooks trust")  # fmt: skip
     say("")
-    say(f"Next: apm-hooks install claude-code    and    apm-hooks explain --workspace {quoted(root)}")
+    say(f"Next: apm-hooks install claude-code (or openclaw)    and    apm-hooks explain --workspace {quoted(root)}")
     return 0
