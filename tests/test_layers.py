@@ -44,7 +44,7 @@ RANKS: tuple[list[str], ...] = tuple(
         store.postgres_vectors store.skeletons store.sqlite_vectors store.likeness store.postgres_work
         store.sqlite_transaction store.comparing store.indexing store.postgres store.sqlite
         store.sqlite_articles store.backfilling store.merging store.recalling store.transfer store.records
-        store.selfstore store.api""",
+        store.selftransfer store.selfstore store.api""",
         """hookspecs builtin builtin.channels builtin.intent builtin.memory plugin_records plugin_calls
         plugin_checks plugin_list plugins extensions""",
         "engine loader flusher advice sessions judge runtime serving watcher doctor doctor_system doctor_scope",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -181,3 +183,46 @@ def test_a_source_that_was_merged_points_to_its_survivor(tmp_path: Path) -> None
         assert found.article.sources == (pair.keep.id,)
         assert found.stale
     store.close()
+
+
+def test_an_export_holds_the_articles_and_an_import_takes_them_back(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    with own(tmp_path / "one") as store:
+        note = store.self_remember("Short answers work best here")
+        other = store.self_remember("Mornings are for hard questions")
+        store.self_wiki_write("answers", "How to answer", "Shortly.", [note.id, other.id])
+        store.self_wiki_write("answers", "How to answer", "Shortly, with one example.", [note.id])
+        store.self_update(other.id, content="Evenings are for hard questions")
+        lines = list(store.records.export_lines())
+        before = store.self_wiki_get("answers")
+    with own(tmp_path / "two") as again:
+        done = again.records.import_lines(lines)
+        assert (done.added, done.unchanged, done.skipped) == (3, 0, ())
+        assert again.self_wiki_get("answers") == before
+        assert list(again.records.export_lines()) == lines
+        assert again.records.import_lines(lines).unchanged == 3
+
+
+@pytest.mark.parametrize(
+    ("spoiled", "why"),
+    [
+        ({"slug": "No Slug"}, "slug"),
+        ({"sources": []}, "sources"),
+        ({"digest": "x"}, "digest"),
+        ({"revision": 0}, "revision"),
+        ({"body": "the password is hunter2hunter2"}, "password"),
+        ({"created_at": "never"}, "created_at"),
+    ],
+)
+def test_an_article_that_is_none_is_skipped_with_its_line(tmp_path: Path, spoiled: dict[str, Any], why: str) -> None:
+    with own(tmp_path) as store:
+        note = store.self_remember("Short answers work best here")
+        store.self_wiki_write("answers", "How to answer", "Shortly.", [note.id])
+        *notes, line = store.records.export_lines()
+        fields = {**json.loads(line)["article"], "slug": "other", **spoiled}
+        done = store.records.import_lines([*notes, json.dumps({"article": fields})])
+        ((number, said),) = done.skipped
+        assert (number, done.added) == (len(notes) + 1, 0)
+        assert why in said
+        assert "hunter2" not in said

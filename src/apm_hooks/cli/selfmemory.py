@@ -33,7 +33,7 @@ _VERBS = {
     "forget": (forget, "erase one note"),
     "dedup": (dedup, "find notes that are one, and merge them"),
     "backfill": (backfill, "give notes the vectors that they lack"),
-    "export": (store_export, "write the notes as JSON Lines"),
+    "export": (store_export, "write the notes and articles as JSON Lines"),
     "import": (store_import, "take in what self export wrote"),
 }
 

@@ -8,7 +8,7 @@ that the model is local (record store, rule 8).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -17,10 +17,11 @@ from typing import Any, Self
 from apm_hooks.errors import ScopeError, UsageError
 from apm_hooks.store import checks, sqlite_articles
 from apm_hooks.store.base import Embedder, Transaction
-from apm_hooks.store.items import STORE_LIMITS, Article, Memory, Recalled, Saved, Selection, Updated
+from apm_hooks.store.items import STORE_LIMITS, Article, Imported, Memory, Recalled, Saved, Selection, Updated
 from apm_hooks.store.moments import after, utc_now
 from apm_hooks.store.records import RecordStore
 from apm_hooks.store.secrets import refuse_secrets
+from apm_hooks.store.selftransfer import article_in, article_lines, put_articles
 from apm_hooks.store.sqlite import SqliteEngine
 from apm_hooks.store.sqlite_transaction import SqliteTransaction
 
@@ -49,7 +50,43 @@ class ArticleView:
 
 
 class _SelfRecords(RecordStore):
+    """The notes; what they are exported with and take in are the articles too."""
+
     kind = "self"
+
+    def __init__(
+        self, engine: SqliteEngine, scope: str, *, embedder: Embedder | None, clock: Callable[[], datetime]
+    ) -> None:
+        super().__init__(engine, scope, embedder=embedder, clock=clock)
+        self._articles = engine
+
+    def export_lines(self, *, all_scopes: bool = False) -> Iterator[str]:
+        """As `RecordStore`, with the articles behind the notes."""
+        yield from super().export_lines(all_scopes=all_scopes)
+        yield from article_lines(self._articles)
+
+    def import_lines(
+        self, lines: Iterable[str], *, all_scopes: bool = False, progress: Callable[[int], None] | None = None
+    ) -> Imported:
+        """As `RecordStore`. An article whose name is there stays as it is."""
+        held: list[tuple[int, dict[str, Any]]] = []
+
+        def notes() -> Iterator[str]:
+            for number, line in enumerate(lines, 1):
+                fields = article_in(line)
+                if fields is not None:
+                    held.append((number, fields))
+                # A blank line is passed over, and the others keep their numbers.
+                yield line if fields is None else ""
+
+        done = super().import_lines(notes(), all_scopes=all_scopes, progress=progress)
+        outcomes = put_articles(self._articles, held)
+        told = [outcome for _, outcome in outcomes]
+        skipped = [each for each in outcomes if each[1] not in ("added", "unchanged")]
+        return Imported(
+            done.added + told.count("added"), done.unchanged + told.count("unchanged"),
+            tuple(sorted([*done.skipped, *skipped])),
+        )  # fmt: skip
 
     def _merged(self, transaction: Transaction, old: str, new: str) -> None:
         if isinstance(transaction, SqliteTransaction):

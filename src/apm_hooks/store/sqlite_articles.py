@@ -34,6 +34,12 @@ def article(transaction: SqliteTransaction, slug: str) -> Article | None:
     )  # fmt: skip
 
 
+def articles(transaction: SqliteTransaction) -> list[Article]:
+    """All articles, by slug."""
+    slugs = [slug for (slug,) in transaction.run("SELECT slug FROM articles ORDER BY slug").fetchall()]
+    return [found for slug in slugs if (found := article(transaction, slug)) is not None]
+
+
 def repoint(transaction: SqliteTransaction, old: str, new: str) -> None:
     """Make every article that has the source `old` have `new` in its place, once."""
     transaction.run("UPDATE OR IGNORE article_sources SET source = ? WHERE source = ?", (new, old))
