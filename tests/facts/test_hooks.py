@@ -69,6 +69,23 @@ def test_the_definition_has_what_pre_commit_asks_for(hook: dict[str, Any]) -> No
     assert re.fullmatch(r"[a-z-]+", hook["id"])
 
 
+def test_pre_commit_itself_installs_and_runs_it(repository: Path, hook: dict[str, Any], tmp_path: Path) -> None:
+    """The program takes the definition from a commit of this repository, and makes an environment of its own for it."""
+    env = {**os.environ, "PRE_COMMIT_HOME": str(tmp_path / "cache"), "GIT_CONFIG_NOSYSTEM": "1"}
+    words = [sys.executable, "-m", "pre_commit", "try-repo", str(ROOT), hook["id"], "--all-files"]
+
+    def run() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(words, cwd=repository, env=env, capture_output=True, text=True, check=False, timeout=600)
+
+    passed = run()
+    assert (passed.returncode, "Passed" in passed.stdout) == (0, True), passed.stdout + passed.stderr
+    lay_out(repository, {"memory/INDEX.md": f"{GOOD}\n{WRONG}\n"})
+    git(repository, "add", "--all")
+    stopped = run()
+    assert stopped.returncode == 1, stopped.stdout + stopped.stderr
+    assert "memory/INDEX.md:2:17: error: wrong says nothing of what it changes" in stopped.stdout
+
+
 def test_a_commit_with_an_error_is_stopped(repository: Path, hook: dict[str, Any]) -> None:
     install(repository, hook)
     lay_out(repository, {"memory/INDEX.md": f"{GOOD}\n{WRONG}\n"})
