@@ -69,6 +69,9 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
     "direct, the owner's key, a stranger's turn": (
         {"session_key": "agent:main:direct:501", "config": PER_PEER, "senders": [STRANGER]}, "", ""
     ),
+    "direct, the owner's key, a turn that is a group's": (
+        {"session_key": "agent:main:telegram:direct:501", "config": PER_PEER, "is_group": True}, "", ""
+    ),
     "a mapped group": ({"session_key": OPS, "is_group": True, "senders": [STRANGER]}, "ops", "ops"),
     "a mapped group in which the owner writes": ({"session_key": OPS, "is_group": True}, "ops", "ops"),
     "a mapped group's thread": ({"session_key": f"{OPS}:thread:9", "is_group": True}, "ops", "ops"),

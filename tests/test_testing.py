@@ -366,7 +366,12 @@ def test_what_files_held_stays_and_is_still_what_it_was() -> None:
 @pytest.mark.parametrize(
     ("key", "scope", "message", "paths"),
     [
-        (None, "DM", "which decisions?", {"main/index.md", "main/attention.md", "2026-01-01.md", "main/longterm.md"}),
+        (
+            None,
+            "DM",
+            "which decisions?",
+            {"main/index.md", "main/attention.md", "2026-01-01.md", "main/longterm.md", "INDEX.md"},
+        ),
         (GROUP, "Group(alpha)", "current tasks", {"groups/alpha.md", "groups/alpha/attention.md"}),
         (NESTED, "Group(研发/平台)", "people and roles", {"groups/研发/平台.md", "groups/研发/平台/people.md"}),
         ("agent:main:cron:x", None, "current tasks", set()),

@@ -56,7 +56,7 @@ def control(tmp_path_factory: pytest.TempPathFactory) -> Control:
     """Run once, which also leaves compiled what the faulty copies then need not compile again."""
     folder = tmp_path_factory.mktemp("control")
     shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
-    others = shutil.ignore_patterns("__pycache__", ".hypothesis", "hosts", "faults", "fixtures", "routing_corpus")
+    others = shutil.ignore_patterns("__pycache__", ".hypothesis", "hosts", "faults", "routing_corpus")
     shutil.copytree(ROOT / "tests", folder / "tests", ignore=others)
     shutil.copy(ROOT / "pyproject.toml", folder)
     done = run(folder, sorted({test for patch in PATCHES for test in named_tests(patch)}))
