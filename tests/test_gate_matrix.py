@@ -305,10 +305,18 @@ find . -name '*.md'                                      | owner
 find src -name '*.md' -exec cat {} +                     | owner alpha beta nobody
 grep -rn word --include='*.py' .                         | owner alpha beta nobody
 grep -rn word                                            | owner
-git status                                               | owner
+git status                                               | owner alpha beta nobody
 git log                                                  | owner
 git show HEAD:memory/main/index.md                       | owner
 git commit -m x                                          | owner
+git log -p -- ':!src'                                    | owner
+git log -p -- 'm*'                                       | owner
+git grep word -- '*.md'                                  | owner
+git clone . /srv/none-such/x                             | owner
+git --work-tree=/srv/none-such checkout HEAD -- .        | owner
+x=$(printf M; printf EMORY.md); cat $x                   | owner
+git stash -a                                             |
+git log -p -- src                                        | owner alpha beta nobody
 git clean -fdx                                           |
 rm -rf memory                                            |
 rm -rf src                                               | owner alpha beta nobody

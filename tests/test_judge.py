@@ -260,7 +260,85 @@ def test_a_broken_installation_denies_the_calls_of_a_conversation_that_has_a_nam
 
 def test_the_lane_leaves_to_the_gate_what_it_shuts() -> None:
     home = {folder.folder.rsplit("/", 1)[-1] for folder in gate_shut.host_folders({}, "/home/user")}
-    wanted = home | gate_shut.SWITCHES | gate_shut.INSTRUCTIONS
+    wanted = home | gate_shut.SWITCHES | gate_shut.INSTRUCTIONS | gate_shut.SWITCH_FILES | gate_shut.GIT_FILES
     assert wanted <= fastlane.PROTECTED_ANYWHERE, wanted - fastlane.PROTECTED_ANYWHERE
     moved = {variable for _, _, variable in gate_shut._HOSTS if variable}
     assert moved == set(fastlane.MOVED_BY)
+
+
+def in_shell(made: Bench, command: str, key: str | None = GROUP_KEY, **more: object) -> bool:
+    """Whether a command is denied, as the hook says."""
+    given = {**payload(made), "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": command}}
+    env = {**made.env, **({"APM_SESSION": key} if key is not None else {})}
+    return b'"deny"' in hook.answer(["--host", "claude-code"], json.dumps({**given, **more}).encode(), env)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "env -i {}", "env - {}", "env -vi {}", "env --ignore-environment {}", "env -iS '{}'", "exec -c {}", "sudo {}",
+        "doas {}", "su -c '{}'", "E=en; ${{E}}v -i {}", "A=PM_SESSION; env -u A$A {}", "A=PM_SESSION; unset A$A; {}",
+        "A=PM_SESSION; unset A$A; bash -c '{}'", "unset A{{PM_SESSION,B}}; {}", "unset ${{!A*}}; {}",
+        "A=PM_SESSION; export A$A=agent:main:main; {}", "A=PM_SESSION; read A$A <<< x; {}", "echo '{}' | at now",
+        "find src -exec env -i {} ';'",
+    ],
+)  # fmt: skip
+def test_a_group_calls_our_command_as_nobody_else(group: Bench, command: str) -> None:
+    assert in_shell(group, command.format("apm-hooks explain"))
+
+
+@pytest.mark.parametrize("command", ["{}", "FOO=1 {}", "timeout 5 {}", "cd src && {}", "nohup {} 2>&1 | tail -3"])
+def test_a_group_calls_our_command_as_itself(group: Bench, command: str) -> None:
+    assert not in_shell(group, command.format("apm-hooks explain"))
+
+
+def test_a_group_calls_our_command_in_its_own_workspace(group: Bench, tmp_path: Path) -> None:
+    (other := tmp_path / "other").mkdir()
+    (other / "apm.toml").touch()
+    group.env["APM_TRUSTED_WORKSPACES"] = str(other)
+    runtime = group.runtime()
+    assert in_shell(group, f"cd {other} && apm-hooks explain")
+    assert in_shell(group, f"env -C {other} apm-hooks explain")
+    runtime.session_start(event(GROUP_KEY))
+    assert not in_shell(group, "apm-hooks explain")
+    assert in_shell(group, "apm-hooks explain", cwd=str(other), session_id="s1")
+
+
+def test_a_further_work_tree_holds_the_same_memory(group: Bench) -> None:
+    def git(*words: str) -> None:
+        who = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        subprocess.run(["git", *who, *words], cwd=group.root, env=group.env, check=True, capture_output=True)
+
+    group.write("src/app.py", "print(1)\n")
+    git("init", "-q")
+    git("add", "-A")
+    git("commit", "-qm", "one")
+    git("worktree", "add", "-q", "../further")
+    runtime = group.runtime()
+    for path, denied in (("memory/main/index.md", True), ("MEMORY.md", True), (INDEX, False), ("src/app.py", False)):
+        assert call(runtime, "Read", f"../further/{path}").deny is denied, path
+    further = str(group.root.parent / "further")
+    assert not in_shell(group, "ls"), "the session's workspace is fixed by its first event"
+    assert in_shell(group, "git show HEAD:memory/main/index.md", cwd=further)
+    assert in_shell(group, "grep -r x .", cwd=further)
+    assert not in_shell(group, "grep -r x src", cwd=further)
+    assert not call(runtime, "Read", "../further/memory/main/index.md", None).deny
+
+
+@pytest.mark.parametrize(
+    "name", [".git", "x/objects/info/alternates", "x/commondir", ".mcp.json", "sub/opencode.json", ".gitconfig"]
+)
+def test_a_group_leads_neither_git_nor_a_host_astray(group: Bench, name: str) -> None:
+    runtime = group.runtime()
+    assert call(runtime, "Write", f"src/{name}", given={"content": "gitdir: ../.git\n"}).deny
+    assert in_shell(group, f"cp notes.txt src/{name}")
+    assert not call(runtime, "Write", f"src/{name}", None, given={"content": "gitdir: ../.git\n"}).deny
+    assert fastlane.is_elsewhere(f"{group.root}/src/app.py", [str(group.root)], group.env)
+    assert not fastlane.is_elsewhere(f"{group.root}/src/{name}", [str(group.root)], group.env)
+
+
+def test_what_is_changed_by_name_below_a_folder_may_be_the_owners_index(group: Bench) -> None:
+    assert in_shell(group, "find . -name index.md -delete", None)
+    assert in_shell(group, "git checkout HEAD~1 -- '*.md'", None)
+    assert not in_shell(group, "git checkout HEAD~1 -- '*.py'", None)
+    assert not in_shell(group, "find src -name index.md -exec sed -i 2d {} +", None)

@@ -172,10 +172,24 @@ def test_a_cron_job_has_the_scope_that_its_key_is_mapped_to(made: Bench) -> None
     made.settings('[scopes]\n"cron:nightly:*" = "DM"\n')
     made.trust()
     said = {"session_key": "agent:main:cron:nightly:run:1", "message": "/remem", **NOBODY, "trigger": "cron"}
-    assert "CANARY-DM" in content(answer(made, payload("bootstrap", made, **said)))
+    boot = answer(made, payload("bootstrap", made, **said))
+    assert "CANARY-DM" in content(boot)
+    # By any other name the host would leave it out of a job's session.
+    assert {file["name"] for file in boot["files"]} == {"AGENTS.md"}
     assert "Flush 1, asked for with /remem" in content(answer(made, payload("prompt", made, **said, run_id="r1")))
     other = {**said, "session_key": "agent:main:cron:daily:run:1"}
     assert not content(answer(made, payload("bootstrap", made, **other))).strip()
+
+
+def test_no_setting_gives_subagents_a_memory(made: Bench) -> None:
+    made.settings('owner_peers = ["501"]\n[scopes]\n"*:subagent:*" = "DM"\n"agent:main:subagent:*" = "DM"\n')
+    made.trust()
+    asked = {"session_key": "agent:main:subagent:66daba75", **NOBODY, "channel": "", "message": "tides?"}
+    for name in ("message", "bootstrap", "prompt"):
+        assert "CANARY" not in json.dumps(answer(made, payload(name, made, **asked)))
+    for path in FILES:
+        called = tool("read", made, path=path)
+        assert answer(made, payload("tool_call", made, **asked, tool=called)).get("deny"), path
 
 
 @pytest.mark.parametrize("config", [OPEN, ALONE])

@@ -119,6 +119,22 @@ def test_a_heartbeat_routes_to_nothing_and_gets_the_same_bytes(made: Bench) -> N
     assert answer(made, payload("prompt", made, **said)) == {}
 
 
+def test_a_reminder_that_asks_for_a_flush_comes_as_a_heartbeat(made: Bench) -> None:
+    text = (
+        "A scheduled reminder has been triggered. The reminder content is:\n\n/remem the tides\n\n"
+        "Handle this reminder internally. Do not relay it to the user unless explicitly requested."
+    )
+    said: dict[str, Any] = {"trigger": "heartbeat", "senders": [], "run_id": "r9", "message": text}
+    boot = answer(made, payload("bootstrap", made, **said))
+    found = answer(made, payload("prompt", made, **said))
+    assert "Flush 1, asked for with /remem" in found["context"]
+    assert "asked for: the tides\n" in found["context"]
+    after = said | {"run_id": "r10", "message": "Follow the heartbeat monitor, not /remem."}
+    assert answer(made, payload("bootstrap", made, **after)) == boot
+    assert answer(made, payload("prompt", made, **after)) == {}
+    assert flushes(made) == [("remem", "issued")]
+
+
 def test_where_the_system_prompt_was_built_without_us_the_message_gets_all(made: Bench) -> None:
     answer(made, payload("message", made, **TIDES))
     found = answer(made, payload("prompt", made, **TIDES))

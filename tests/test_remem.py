@@ -24,6 +24,10 @@ REMINDER = (
     "{} this reminder{}\nCurrent time: Thursday, April 16th, 2026 - 7:36 PM (UTC)"
 )
 RELAYED = REMINDER.format("{}", "Please relay", " to the user in a helpful and friendly way.")
+JOB = (
+    "[cron:64c7ef0f-7c18-455a-a45f-560a0aefa483 night] {}\nCurrent time: Tuesday, December 1st, 2026 - 2:55 AM (UTC)\n"
+    "Reference UTC: 2026-12-01 02:55 UTC\n\nThis is an unattended scheduled run."
+)
 INTERNAL = REMINDER.format("{}", "Handle", " internally. Do not relay it to the user unless explicitly requested.")
 
 COMMANDS = {
@@ -97,6 +101,8 @@ COMMANDS = {
     ),
     "OpenClaw cron, reminder to relay": (RELAYED.format("/remem"), ""),
     "OpenClaw cron, reminder within": (INTERNAL.format("/remem keep\n\nthis"), "keep\n\nthis"),
+    "OpenClaw cron, a session of its own": (JOB.format("/remem keep\n\nthis"), "keep\n\nthis"),
+    "OpenClaw cron, a session of its own, bare": (JOB.format("/remem"), ""),
     "OpenClaw, a person after a system event": (
         'System: [2026-11-30 17:27:45 UTC] Session changed (other actor).\n\n/remem x', "x"
     ),
@@ -147,6 +153,8 @@ OTHERS = {
     "sentence of Copilot alone": 'The user explicitly invoked the "/remem" skill. What does that mean?',
     "other skill of Copilot": COPILOT.replace('"remem"', '"review"'),
     "other command of Copilot": COPILOT.replace("/remem", "/review"),
+    "other job": JOB.format("water the plants, then /remem"),
+    "job that is named so": "[cron:64c7ef0f /remem] water the plants",
     "other reminder": RELAYED.format("water the plants, then /remem"),
     "other event": "System: [2026-04-16 19:36:14 UTC] You have mail\n\nwhat does /remem do?",
 }

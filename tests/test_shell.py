@@ -106,7 +106,7 @@ def test_our_own_command_is_told_with_its_words_and_variables() -> None:
     (use,) = read("export SPACE=w\nKEY=x apm-hooks decision 'use tabs' --room \"$ROOM\"").uses
     assert (use.kind, use.path) == (UseKind.EXECUTE, "apm-hooks")
     assert use.arguments == ("decision", "use tabs", "--room", "\0")
-    assert use.environment == ("SPACE=w", "KEY=x")
+    assert use.environment == ("SPACE=w", "KEY=x", f"PWD={CWD}")
 
 
 def test_a_doubt_tells_what_is_near() -> None:

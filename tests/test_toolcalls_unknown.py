@@ -128,7 +128,8 @@ def test_code_is_not_judged(tool: str, opaque: bool) -> None:
 
 def test_a_command_of_an_unknown_tool_is_read_with_its_surroundings() -> None:
     calling = asked("frobnicate", command="apm-hooks status && cat a", cwd="/d", env={"APM_SESSION": "z"})
-    assert calling.own == (("apm-hooks", "status"), ("APM_SESSION=z", "apm-hooks", "status"))
+    plain, variable = ("apm-hooks", "status"), "APM_SESSION=z"
+    assert calling.own == (plain, (variable, *plain), ("PWD=/d", *plain), (variable, "PWD=/d", *plain))
     assert {f"{CWD}/a", "/d/a"} <= paths(calling)
     assert calling.command == "apm-hooks status && cat a"
 
@@ -248,3 +249,17 @@ def test_more_than_can_be_looked_at_is_said() -> None:
     assert asked("replace_in_file", path="a", diff="x" * (TEXT_CHARS + 1)).accesses[0].edits == ()
     text = asked("frobnicate", x="[" * 200_000)
     assert [each.reason for each in text.unjudged] == ["too-deep"]
+
+
+@pytest.mark.parametrize(
+    ("given", "elsewhere"),
+    [
+        ({"action": "wake", "text": "x"}, True),
+        ({"action": "add", "job": {"sessionTarget": "main"}}, True),
+        ({"action": "add", "job": {"payload": {"kind": "systemEvent", "text": "x"}}}, True),
+        ({"action": "add", "job": {"sessionTarget": "isolated", "payload": {"kind": "agentTurn"}}}, False),
+    ],
+)
+def test_a_timer_may_speak_in_another_conversation(given: dict[str, Any], *, elsewhere: bool) -> None:
+    kinds = {access.kind for access in asked("cron", **given).accesses}
+    assert (AccessKind.SESSION_SEARCH in kinds) is elsewhere

@@ -280,9 +280,12 @@ class Shim {
     const { ended } = this.state;
     const now = performance.now();
     const name = `${reason} ${key}`;
-    if (now - (ended.get(name) ?? -Infinity) < SAME_END_MS) return;
+    const { textAt } = this.state.turns.at(key);
+    const last = ended.get(name);
+    // With a message in between it is another end, however soon it comes.
+    if (last && now - last.at < SAME_END_MS && last.textAt === textAt) return;
     ended.delete(name);
-    ended.set(name, now);
+    ended.set(name, { at: now, textAt });
     if (ended.size > ENDED) ended.delete(ended.keys().next().value);
     const payload = this.payload("session_end", key, { ...more, reason });
     if (this.state.plugin) this.state.turns.renew(key);

@@ -45,6 +45,8 @@ PROTECTED_ANYWHERE = frozenset((
     ".claude", ".claude.json", ".claude.json.backup", ".codex", ".gemini", ".qwen", ".copilot", ".openclaw", ".factory",
     ".cline", ".hermes", ".deepagents", ".cursor", ".continue", ".vibe", ".kiro", ".nanobot", ".opencode", ".agents",
     "opencode", "goose", "letta",
+    ".git", "alternates", "commondir", "log", ".mcp.json", "opencode.json", "opencode.jsonc",
+    ".gitconfig", ".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zshenv", ".zprofile",
     "agents.md", "agents.local.md", "claude.md", "claude.local.md", "gemini.md", "qwen.md",
 ))  # fmt: skip
 _SESSION_EVENTS = ("SessionStart", "UserPromptSubmit", "Stop")

@@ -215,7 +215,8 @@ def _touches_index(case: Case, look: Look, scope: Scope) -> bool:
     names = look.names
     if look.wide:
         writes = look.access.kind in (AccessKind.WRITE, AccessKind.EDIT)
-        if writes and look.access.recursive and not any(row_of(name) is not None for name in names):
+        unpacks = writes and look.access.recursive and not look.access.only
+        if unpacks and not any(row_of(name) is not None for name in names):
             # What unpacks or checks out into a folder of nobody's is the host's to permit.
             return case.situation.strict and (case.situation.root, scope.index_path) in case.cover(look).names
         names = case.cover(look).names if look.rest else (*names, *case.cover(look).names)

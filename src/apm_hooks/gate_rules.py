@@ -8,7 +8,7 @@ from apm_hooks import gate_texts
 from apm_hooks.access import AccessKind
 from apm_hooks.gate_case import READS, Case, Look, of_hooks, row_of
 from apm_hooks.gate_cover import head_enters
-from apm_hooks.gate_shut import INSTRUCTIONS, SWITCHES, Shut
+from apm_hooks.gate_shut import GIT_FILES, INSTRUCTIONS, SWITCH_FILES, SWITCHES, Shut
 from apm_hooks.mentions import mentioned
 from apm_hooks.resolve import Name, Place, below, fold
 
@@ -118,11 +118,30 @@ def switches(case: Case) -> str:
     if case.situation.owner:
         return ""
     for look in case.looks:
-        if look.changes and any(SWITCHES.intersection(fold(path).split("/")) for _, path in look.names):
+        if look.access.kind in (AccessKind.WRITE, AccessKind.EDIT) and _other_repository(look):
+            return gate_texts.OTHER_REPOSITORY.format(path=case.shown(look))
+        inside = look.changes and any(SWITCHES.intersection(fold(path).split("/")) for _, path in look.names)
+        if inside or (look.changes and not SWITCH_FILES.isdisjoint(_file_names(look))):
             return gate_texts.SWITCHES.format(path=case.shown(look))
         if look.access.kind in (AccessKind.WRITE, AccessKind.EDIT) and _imports(case, look):
             return gate_texts.SWITCHES.format(path=case.shown(look))
     return ""
+
+
+def _file_names(look: Look) -> set[str]:
+    return {fold(path.rpartition("/")[2]) for place in look.places for path in (place.real, *place.passed)}
+
+
+def _other_repository(look: Look) -> bool:
+    """Whether a file is written by which git would read another repository: what git itself writes is told by its name
+    as the word. A folder `.git` is its own."""
+    if look.rest:
+        return False
+    names = _file_names(look)
+    if not (GIT_FILES - {".git"}).isdisjoint(names):
+        return True
+    own = look.access.word.rpartition("/")[2] == "git"
+    return ".git" in names and not own and not all(place.folder for place in look.places)
 
 
 def _imports(case: Case, look: Look) -> bool:
@@ -184,7 +203,7 @@ def _pathless(case: Case, look: Look) -> str:
 def _owner_covers(case: Case, look: Look) -> str:
     kind = look.access.kind
     if look.changes:
-        judged = kind in _TAKES_AWAY or not look.access.recursive or case.situation.strict
+        judged = kind in _TAKES_AWAY or not look.access.recursive or bool(look.access.only) or case.situation.strict
         judged = judged or any(row_of(name) is not None for name in look.names)
     else:
         judged = kind in READS and kind is not AccessKind.SEARCH and not look.access.recursive

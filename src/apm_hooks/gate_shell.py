@@ -60,13 +60,18 @@ def own_calls(case: Case) -> str:
             return gate_texts.OWN_PLAIN
     if not case.calling.own:
         return ""
-    if _VARIABLES.search(_bare(command)):
+    if _VARIABLES.search(_bare(command)) or _elsewhere(case, case.situation.cwd):
         return gate_texts.OWN_SETTING
     for words in case.calling.own:
         reason = _own_call(case, words)
         if reason:
             return reason
     return "" if situation.bound and situation.own_session is not None else gate_texts.OWN_UNBOUND
+
+
+def _elsewhere(case: Case, folder: str) -> bool:
+    """Whether our command would serve another workspace in this folder."""
+    return case.resolver.resolve(folder).root not in ("", case.situation.root)
 
 
 def _bare(command: str) -> str:
@@ -78,6 +83,8 @@ def _own_call(case: Case, words: Sequence[str]) -> str:
     rest = list(words)
     while rest and (_ASSIGNMENT.match(rest[0]) or rest[0].rpartition("/")[2] in _OWN_NAMES):
         if _VARIABLES.match(rest[0]):
+            return gate_texts.OWN_SETTING
+        if rest[0].startswith("PWD=") and _elsewhere(case, rest[0][4:]):
             return gate_texts.OWN_SETTING
         rest = rest[1:]
     if _HOSTS_ALONE.intersection(rest[:1]) or any("\0" in word for word in rest):

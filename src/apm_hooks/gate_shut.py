@@ -45,6 +45,13 @@ SWITCHES = frozenset((".claude", ".codex", ".gemini", ".qwen", ".copilot", ".fac
                       ".openclaw", ".kiro", ".continue", ".vibe", ".agents"))  # fmt: skip
 """Folders, anywhere in a workspace, in which hosts find what to run at which event."""
 
+SWITCH_FILES = frozenset((".mcp.json", "opencode.json", "opencode.jsonc", ".gitconfig", ".bashrc", ".bash_profile",
+                          ".bash_login", ".profile", ".zshrc", ".zshenv", ".zprofile"))  # fmt: skip
+"""Files, in lower case, that say which programs a host starts, and what every shell and every git runs."""
+
+GIT_FILES = frozenset((".git", "alternates", "commondir"))
+"""Files, in lower case, by which git is made to read another repository."""
+
 INSTRUCTIONS = frozenset(("agents.md", "agents.local.md", "claude.md", "claude.local.md", "gemini.md", "qwen.md"))
 """Files, in lower case, that hosts load into every conversation, with whatever they import."""
 

@@ -25,6 +25,7 @@ UNTOLD = "It cannot be told which file {path} is. Name the file itself, by a pla
 STORED = "{path} holds what a host or the hooks keep of conversations and settings. Go on without it."
 TRUST_LIST = "{path} decides what is trusted, and is the operator's to change: `apm-hooks trust`, or an editor."
 SWITCHES = "{path} decides what the host runs or loads in every conversation. Ask the operator to change it."
+OTHER_REPOSITORY = "{path} would make git read another repository than the folder's own. That is not done here."
 
 INDEX_FIRST = "Read `{index}` first: it says which file to load. Then ask for {path} again."
 NO_INDEX = (

@@ -26,6 +26,9 @@ _EVENTS = 100
 _SYSTEM = re.compile(r"System: (?:\[[^\]\n]{1,80}\] )?")
 _REMINDER = re.compile(r"A scheduled reminder has been triggered\. The reminder content is:")
 _REMINDER_ENDS = ("\n\nPlease relay this reminder", "\n\nHandle this reminder internally")
+_JOB = re.compile(r"\[cron:[^\]\n]{1,300}\] ")
+"""`[cron:1f3c nightly] `, before the message of a job that has a session of its own."""
+_JOB_ENDS = ("\nCurrent time: ",)
 
 _TAG = re.compile(r"<(command-[a-z]{1,20})>")
 _INVOKED = re.compile(r'The user explicitly invoked the "/?([^"\n]{1,200})" skill', re.IGNORECASE)
@@ -69,9 +72,16 @@ def arguments_of(message: str) -> str | None:
         if found is not None:
             return found
     if reminder := _REMINDER.match(message, at):
-        ends = [message.find(end, reminder.end()) for end in _REMINDER_ENDS]
-        return _typed(message[reminder.end() : min((end for end in ends if end >= 0), default=len(message))], 0)
+        return _typed(_until(message, reminder.end(), _REMINDER_ENDS), 0)
+    if job := _JOB.match(message, at):
+        return _typed(_until(message, job.end(), _JOB_ENDS), 0)
     return _typed(message, at)
+
+
+def _until(text: str, at: int, ends: tuple[str, ...]) -> str:
+    """What stands from `at` to the first of what a host writes behind a person's words."""
+    found = [text.find(end, at) for end in ends]
+    return text[at : min((end for end in found if end >= 0), default=len(text))]
 
 
 def _blank(text: str, at: int) -> int:

@@ -8,18 +8,23 @@ tool's own is not seen.
 from __future__ import annotations
 
 import os
+import re
 import stat
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from apm_hooks.errors import MemoryFileError
+from apm_hooks.files import read_bytes
 from apm_hooks.holdings import Holdings, folders
 from apm_hooks.names import without_invisible
 
 Name = tuple[str, str]
 """A trusted workspace, and a path relative to it; empty: the workspace itself."""
 
+_GIT_FILE_BYTES = 8192
+_WORK_TREE = re.compile(r"(.+)/\.git/worktrees/[^/]+", re.DOTALL)
 _LINKS = 40
 """So many links are followed, as the kernel does."""
 _PARTS = 2_000
@@ -102,6 +107,7 @@ class Resolver:
         self.cwd = cwd
         self.holdings = Holdings()
         self._places: dict[str, Place] = {}
+        self._repositories: dict[str, str] = {}
 
     def resolve(self, path: str) -> Place:
         """Where a path leads: see `resolve`."""
@@ -149,6 +155,20 @@ class Resolver:
             if status is not None and stat.S_ISDIR(status.st_mode):
                 for root, own in self._landmarks.get((status.st_dev, status.st_ino), ()):
                     yield root, "/".join(part for part in (own, *parts[depth:]) if part)
+                repository = self._repository_of("/" + "/".join(parts[:depth]))
+                if repository:
+                    yield from self._names_by_letters("/".join((repository, *parts[depth:])))
+
+    def _repository_of(self, folder: str) -> str:
+        """The repository's own work tree where a folder is a further one of it: it holds the same files."""
+        if folder not in self._repositories:
+            kind, target = _look(f"{folder}/.git")
+            found = None
+            if kind == "link":
+                real = _follow(target if target.startswith("/") else f"{folder}/{target}", self.cwd).real
+                found = _WORK_TREE.fullmatch(real)
+            self._repositories[folder] = found[1] if found else ""
+        return self._repositories[folder]
 
     def _names_by_letters(self, path: str) -> Iterator[Name]:
         for root in sorted(self.roots, key=len, reverse=True):
@@ -266,8 +286,11 @@ def _follow(spelled: str, cwd: str) -> _Way:
 def _look(path: str) -> tuple[str, str]:
     """`link` and its target, `plain`, or why it cannot be told."""
     try:
-        if stat.S_ISLNK(os.lstat(path).st_mode):
+        mode = os.lstat(path).st_mode
+        if stat.S_ISLNK(mode):
             return "link", os.readlink(path)
+        if stat.S_ISREG(mode) and path[-5:].lower() == "/.git":
+            return _git_file(path)
     except (FileNotFoundError, NotADirectoryError):
         return "plain", ""
     except PermissionError:
@@ -280,6 +303,17 @@ def _look(path: str) -> tuple[str, str]:
         # No system has a file of such a name.
         return ("plain" if error.errno == ENAMETOOLONG else "unreadable"), ""
     return "plain", ""
+
+
+def _git_file(path: str) -> tuple[str, str]:
+    """A file `.git` says where the repository lies: to git it is a link."""
+    try:
+        found = read_bytes(path[:-5] or "/", path[-4:], limit=_GIT_FILE_BYTES)
+    except MemoryFileError:
+        found = None
+    lead, _, target = os.fsdecode(found[0]).partition(":") if found is not None else ("", "", "")
+    target = target.rstrip("\r\n").lstrip(" ")
+    return ("link", target) if lead == "gitdir" and target and "\0" not in target else ("plain", "")
 
 
 def _special(done: Sequence[str], part: str, cwd: str) -> tuple[str, str]:

@@ -201,6 +201,16 @@ const cases = {
     assert.deepEqual(sent().map((event) => [event.hook_event_name, event.reason, event.messages]), [["session_end", "new", 2], ["session_end", "idle", null]]);
   },
 
+  async two_ends_that_were_asked_for_are_two() {
+    const host = both();
+    for (const id of ["1", "2"]) {
+      await host.call("message_received", { messageId: id, senderId: "501", content: "/new" }, host.ctx(MAIN, "501", ""));
+      await host.call("before_reset", { reason: "new", messages: [] }, host.ctx(MAIN, "501", ""));
+      await host.call("session_end", { reason: "new", sessionId: "s1", messageCount: 0 }, host.ctx(MAIN, "501", ""));
+    }
+    assert.deepEqual(sent().map((event) => [event.hook_event_name, event.reason]), [["session_end", "new"], ["session_end", "new"]]);
+  },
+
   async the_pack_tells_ends_by_itself() {
     const host = packAlone();
     const entry = { sessionId: "s9", chatType: "group", totalTokens: 77, contextTokens: 200000 };

@@ -230,3 +230,13 @@ def test_an_export_does_not_depend_on_the_terminal_s_encoding(apm: Terminal) -> 
     env = {**apm.made.env, "PYTHONIOENCODING": "latin-1"}
     done = subprocess.run([APM, "export", "-"], cwd=apm.made.root, env=env, capture_output=True, check=True, timeout=60)
     assert json.loads(done.stdout.decode().split("\n")[1])["title"] == "每周二部署"
+
+
+def test_an_export_to_a_closed_output_is_told(apm: Terminal) -> None:
+    remembered(apm, "The printer is on floor 3")
+    closed = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", APM, "export", "-"], stderr=subprocess.PIPE, text=True, check=False
+    )
+    assert closed.returncode == 1
+    assert "Traceback" not in closed.stderr
+    assert "the output" in closed.stderr

@@ -15,7 +15,7 @@ import pytest
 
 from apm_hooks.errors import ApmError, LockTimeoutError, MemoryFileError
 from apm_hooks.records import DM
-from apm_hooks.store import sqlite_schema
+from apm_hooks.store import sqlite_schema, sqlite_vectors
 from apm_hooks.store.api import open_engine, open_store
 from apm_hooks.store.items import Selection, StoreError
 from apm_hooks.store.moments import utc_now
@@ -130,6 +130,22 @@ def test_vectors_that_another_process_wrote_are_seen(tmp_path: Path) -> None:
     assert mine.recall("cache layer slow", mode="semantic").hits == ()
     mine.close()
     theirs.close()
+
+
+def test_many_vectors_that_another_process_wrote_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More of them than a statement may name by number."""
+    monkeypatch.setattr(sqlite_vectors, "_SINGLY", 2)
+    with open_store(str(tmp_path), scope=DM, embedder=Flaky()) as one, open_store(
+        str(tmp_path), scope=DM, embedder=Flaky()
+    ) as other:  # fmt: skip
+        first = one.remember("penguin on the first iceberg").id
+        assert one.recall("penguin", mode="semantic").hits
+        for word in ("green", "yellow", "purple", "orange"):
+            other.remember(f"penguin in a {word} hat")
+        other.update_memory(first, content="penguin on the second iceberg")
+        found = one.recall("penguin", mode="semantic").hits
+        assert len(found) == 5
+        assert all(hit.similarity is not None for hit in found)
 
 
 def test_what_is_forgotten_is_gone_from_the_disk(tmp_path: Path) -> None:

@@ -42,13 +42,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = _DESCRIPTION
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for name, (module, summary) in _VERBS.items():
-        module.arguments(verbs.add_parser(name, help=summary))
-    write = verbs.add_parser("wiki-write", help="write an article, or a new revision of it")
+        module.arguments(verbs.add_parser(name, help=summary, allow_abbrev=False))
+    write = verbs.add_parser(
+        "wiki-write", help="write an article, or a new revision of it", allow_abbrev=False
+    )  # fmt: skip
     write.add_argument("slug", metavar="SLUG", help="its name: a-z, 0-9 and hyphens")
     write.add_argument("body", metavar="TEXT", help="its text, Markdown; - reads it from standard input")
     write.add_argument("--title", metavar="TITLE", required=True, help="its title")
     write.add_argument("--source", metavar="ID,ID", required=True, help="the notes that it is made of; all must exist")
-    get = verbs.add_parser("wiki-get", help="show an article, and whether it is stale")
+    get = verbs.add_parser("wiki-get", help="show an article, and whether it is stale", allow_abbrev=False)
     get.add_argument("slug", metavar="SLUG", help="its name")
     common_behind(verbs)
 

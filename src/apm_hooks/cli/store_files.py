@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -75,6 +76,8 @@ def _require_ours(place: str, path: str, kind: str) -> None:
 def write_stream(lines: Iterable[str]) -> int:
     """Put the lines on standard output, as UTF-8 whatever the terminal has; how many there were. Raises OSError."""
     count = 0
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
     sys.stdout.flush()
     for line in lines:
         sys.stdout.buffer.write(line.encode("utf-8") + b"\n")

@@ -125,7 +125,7 @@ def pairs_text(pairs: Sequence[Pair], *, applied: bool) -> str:
     if not applied:
         lines.append("Nothing was changed. Merge them with: --apply")
     elif not all(pair.merged for pair in pairs):
-        lines.append("What is left was changed meanwhile, or is too long for one memory.")
+        lines.append("What is left was changed meanwhile, or is too much for one memory.")
     return "\n".join(lines)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from apm_hooks.budget import utf16_units
-from apm_hooks.records import Bound, HostEvent, SessionKey
+from apm_hooks.records import Bound, ChatType, HostEvent, SessionKey
 from apm_hooks.session import is_owner, parse_session_key
 
 HOST = "openclaw"
@@ -81,6 +81,8 @@ def event_of(payload: Mapping[str, Any], owner_peers: Sequence[str]) -> HostEven
         session_key="" if hidden else raw if isinstance(raw, str) else None,
         is_group=told if isinstance(told, bool) else None,
         sender=_sender(payload, key, tuple(owner_peers)) if key is not None else None,
+        # No setting gives subagents a memory: whoever's chat began one would get it (protocol, section 8).
+        subagent=key is not None and key.chat is ChatType.SUBAGENT,
         context_tokens=tokens or None,
         context_window=window,
         compaction_at=compacts_at(window),
@@ -178,9 +180,11 @@ def messages_of(payload: Mapping[str, Any]) -> int | None:
     return given if isinstance(given, int) and not isinstance(given, bool) and given >= 0 else None
 
 
-def bootstrap_file(path: str, content: str) -> dict[str, str]:
-    """A file for the system prompt. The host shows `path` as its heading; of two with one path it takes the first."""
-    return {"name": "APM.md", "path": path, "content": content}
+def bootstrap_file(path: str, content: str, key: str | None = None) -> dict[str, str]:
+    """A file for the system prompt of the session `key`. The host shows `path` as its heading; of two with one path it
+    takes the first. Nobody sees the `name`, but of a job's files the host keeps only those that bear one of its own."""
+    name = "AGENTS.md" if parse_session_key(key or "").chat is ChatType.CRON else "APM.md"
+    return {"name": name, "path": path, "content": content}
 
 
 def _text(value: object) -> str:

@@ -27,7 +27,8 @@ _QUIET = frozenset(("subagent", "cron", "empty-session"))
 """Why a turn has no scope, where that is as it should be."""
 _RESETS = ("/new", "/reset")
 _READ_ONLY = frozenset(("read",))
-_UNROUTED = frozenset(("heartbeat", "memory"))
+_HEARTBEAT = "heartbeat"
+_UNROUTED = frozenset((_HEARTBEAT, "memory"))
 """Turns that the host begins by itself, with a message of its own."""
 
 
@@ -107,12 +108,12 @@ def _bootstrap(turn: _Turn) -> dict[str, Any]:
     _catch_up(turn)
     label = "dm" if turn.scope == DM else "group"
     files = [
-        openclaw.bootstrap_file(f"apm/{label}{f'-{number}' if number > 1 else ''}.md", text)
+        openclaw.bootstrap_file(f"apm/{label}{f'-{number}' if number > 1 else ''}.md", text, turn.event.session_key)
         for number, (_, text) in enumerate(standing.parts, 1)
     ]
     asked = "" if turn.payload.get("via") == "plugin" else standing.hand_out(_identity(turn.payload))
     if asked:
-        files.append(openclaw.bootstrap_file("apm/flush.md", asked))
+        files.append(openclaw.bootstrap_file("apm/flush.md", asked, turn.event.session_key))
     answered: dict[str, Any] = {"files": files} if files else {}
     # The host gives its own MEMORY.md, the owner's, to everybody it has a private chat with.
     return answered if turn.scope == DM else {"withhold": True, **answered}
@@ -127,12 +128,21 @@ def _prompt(turn: _Turn) -> dict[str, Any]:
     # Messages that still wait belong to a system prompt that was built without us.
     worked = bool(standing.noted) or standing.worked or (id_ and id_ == standing.last)
     _catch_up(turn)
-    if not worked and turn.payload.get("trigger") not in _UNROUTED:
+    if not worked and _is_worked_off(turn):
         _work_off(turn, id_, _text(turn.payload, "message"))
     standing.worked = False
     told += [text for _, text in standing.parts[known:]]
     told.append(standing.hand_out(id_))
     return {"context": "\n".join(text for text in told if text)} if any(told) else {}
+
+
+def _is_worked_off(turn: _Turn) -> bool:
+    """Whether a turn's own text asks for something: what the host says by itself routes to nothing, but a reminder of
+    its scheduler comes as a heartbeat too, and may ask for a flush."""
+    trigger = turn.payload.get("trigger")
+    if trigger == _HEARTBEAT:
+        return arguments_of(_text(turn.payload, "message")) is not None
+    return trigger not in _UNROUTED
 
 
 def _catch_up(turn: _Turn) -> None:
@@ -261,6 +271,8 @@ def _judged(runtime: Runtime, event: HostEvent, payload: Mapping[str, Any]) -> d
     if parent is not None and event.session_key:
         # A subagent's tools are judged by its parent's scope and ledger (protocol, section 8).
         event = openclaw.event_of(openclaw.of_parent(payload, parent), runtime.workspace.privacy.owner_peers) or event
+    elif event.subagent:
+        event = replace(event, session_key="")
     directory = _text(tool, "directory") or _text(payload, "workspace")
     verdict = runtime.tool_call(event, str(name), arguments if isinstance(arguments, dict) else {}, directory)
     return {"deny": verdict.reason} if verdict.deny else {}

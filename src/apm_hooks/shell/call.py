@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias
 
-from apm_hooks.shell.records import OPAQUE, SHELL_LIMITS, Doubt, Reason, TooMuchError, Use, UseKind
+from apm_hooks.shell.records import OPAQUE, OURS, SHELL_LIMITS, Doubt, Reason, TooMuchError, Use, UseKind
 from apm_hooks.shell.state import Outcome, State
 from apm_hooks.shell.values import GAP, GLOB, TREE, Output, Spot, Value, spot_of, text_value
 
@@ -142,7 +142,9 @@ class Call:
         state = self.env if parameters is None else replace(self.env, parameters=parameters)
         if child:
             known = state.exported | set(self.set_here)
-            variables = {name: values for name, values in state.variables.items() if name in known}
+            variables = {
+                name: values for name, values in state.variables.items() if name in known or name.startswith(OURS)
+            }
             state = replace(state, variables=variables, arrays={}, aliases={})
         return self.runner.code(source, state, self.stdin)
 

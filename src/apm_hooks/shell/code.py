@@ -10,7 +10,7 @@ from functools import cache
 from apm_hooks.shell.call import Call, Handler, value_or
 from apm_hooks.shell.generic import HERE, passed, read_line
 from apm_hooks.shell.options import description
-from apm_hooks.shell.records import Reason, UseKind
+from apm_hooks.shell.records import Reason, UseKind, words
 from apm_hooks.shell.state import Outcome, same
 from apm_hooks.shell.values import UNKNOWN_OUTPUT, Output, Value, joined, text_value
 
@@ -108,19 +108,30 @@ def inline_code(call: Call, value: Value) -> None:
     call.doubt(Reason.INLINE_CODE, value.raw, (call.cwd.path, *paths_in(value.raw)))
 
 
+_PYTHON_MODULE = re.compile(r"-[bBdEiIOPqsSuvx]*m(.*)", re.DOTALL)
+# Modules that run code that they are given, and those that pack what they are given.
+_RUN_CODE = frozenset(words("timeit pdb code asyncio IPython ptpython bpython ipdb pudb"))
+_PACK = frozenset(words("tarfile zipfile zipapp"))
+
+
 def _interpreter(call: Call) -> Output:
     inline, valued = _interpreters()[call.name]
     letters = {option[1] for option in inline if len(option) == 2}
     python = call.name.startswith(("python", "pypy"))
     args = list(call.args)
+    piped = False
     while args:
         value = args.pop(0)
         head, text = value.head, value.literal
         if text in {"-", "--"} or (text or "").startswith("/dev/"):
+            piped = (text or "").startswith("/dev/")
             break
         short = head.startswith("-") and not head.startswith("--")
-        if python and short and head.startswith("-m"):
-            return _module(call, (text or "")[2:] or value_or(args.pop(0) if args else None, ""), args)
+        if short and "i" in head and call.stdin is not None:
+            _piped_code(call, ())
+        module = _PYTHON_MODULE.fullmatch(text or "") if python else None
+        if module:
+            return _module(call, module[1] or value_or(args.pop(0) if args else None, ""), args)
         if head.partition("=")[0] in inline or (short and letters & set(head[1:])):
             _given_code(call, value, args, whole=text in inline)
             return UNKNOWN_OUTPUT
@@ -128,7 +139,7 @@ def _interpreter(call: Call) -> Output:
             _script(call, [value, *args])
             return UNKNOWN_OUTPUT
         _option(call, value, args if text in valued else [], loads=not python)
-    if args or call.stdin is not None:
+    if args or piped or call.stdin is not None:
         _piped_code(call, args)
     return UNKNOWN_OUTPUT
 
@@ -235,9 +246,13 @@ def _module(call: Call, name: str, args: list[Value]) -> Output:
         for place, value in enumerate(value for value in args if not value.head.startswith("-")):
             call.use(UseKind.WRITE if place else UseKind.READ, value)
         return UNKNOWN_OUTPUT
+    if name in _RUN_CODE and (args or call.stdin is not None):
+        _piped_code(call, ())
     call.doubt(Reason.SCRIPT, name)
     for value in args:
         call.possible(value)
+        if name in _PACK and value.literal == ".":
+            call.use(UseKind.READ, value, recursive=True)
     return UNKNOWN_OUTPUT
 
 

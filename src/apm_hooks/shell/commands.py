@@ -35,12 +35,17 @@ _TASKS = frozenset(
         "make gmake cmake ninja just task npm npx yarn pnpm pnpx cargo go pytest tox nox uv uvx poetry pip "
         "pip3 pipx pdm hatch gradle gradlew mvn mvnw ant bazel dotnet bundle rake rails composer mix rebar3 "
         "stack cabal docker docker-compose podman kubectl helm terraform ansible ansible-playbook vagrant "
-        "pre-commit ruff black mypy pyright eslint prettier tsc jest vitest webpack vite next ng swift "
+        "pre-commit ruff black flake8 pylint pyflakes pycodestyle isort yapf mypy pyright golangci-lint "
+        " eslint prettier tsc jest vitest webpack vite next ng swift "
         "xcodebuild tmux screen at batch crontab systemctl service "
         "launchctl parallel entr nodemon direnv nix nix-shell conda mamba pyenv rbenv nvm asdf mise"
     )
 )
 
+_LATER = frozenset(words("at batch crontab"))
+_MAKES = frozenset(words("make gmake just task"))
+# The file of rules is what is piped in, or given by a process.
+_STDIN_FILE = re.compile(r"-|-f-|--(?:file|makefile|justfile|taskfile)=-|(?:--\w+=|-f)?/dev/.*")
 # What runs an agent: each would start a conversation of its own, as whoever it is told to be.
 _HOSTS = frozenset(
     words(
@@ -103,6 +108,13 @@ def _unknown(call: Call) -> Outcome:
     text = call.words[0].literal
     if text is not None and "/" not in text:
         call.doubt(Reason.SCRIPT if text in _TASKS else Reason.PROGRAM)
+    task = text in _TASKS
     for value in call.args:
         call.possible(value)
+        if value.literal == "." and not task:
+            call.use(UseKind.READ, value, recursive=True)
+    if text in _MAKES and any(_STDIN_FILE.fullmatch(value.literal or "") for value in call.args):
+        call.doubt(Reason.INLINE_CODE, None, (call.cwd.path,))
+    if text in _LATER and call.stdin is not None:
+        call.doubt(Reason.INLINE_CODE, None, (call.cwd.path,))
     return same(call.state, Output(encoded=decodes(call)))

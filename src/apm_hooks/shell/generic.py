@@ -77,7 +77,7 @@ def passed(call: Call, from_files: bool) -> Output:
     for table, exact in ((_WHOLE, True), (_PART, False)):
         plain = table.get(call.name)
         if plain is not None and all(re.fullmatch(plain, value.literal or "-?", re.DOTALL) for value in call.args):
-            return Output(stdin.lines, exact and stdin.exact, stdin.encoded)
+            return Output(stdin.lines, exact and stdin.exact, stdin.encoded, stdin.unended)
     return Output(encoded=decodes(call))
 
 

@@ -17,6 +17,8 @@ from apm_hooks.shell.state import Outcome, same
 from apm_hooks.shell.values import TREE, UNKNOWN_OUTPUT, Output, Spot, Value, spot_of, text_value
 
 _MAGIC = re.compile(r":(?:\((?P<long>[^)]*)\)|(?P<short>[/!^]+):?)")
+# How a pattern ends that matches no file of a memory.
+_NO_MEMORY = re.compile(r"\.(?!(?i:md|json|jsonl|txt|bak|tmp|lock)\Z)[A-Za-z]\w*\Z")
 _REVISION = re.compile(r"HEAD.*|[0-9a-f]{7,40}|@.*|[^/]*\.\.[^/]*")
 # `git log` with one of these tells contents of files.
 _PATCHES = r"-[pucW].*|--patch.*|-[SGLU].*|--cc|--full-diff|--diff-merges|--unified|--function-context|--remerge-diff"
@@ -30,42 +32,85 @@ def _tops(cwd: Spot) -> Iterator[str]:
         path = path.rpartition("/")[0]
 
 
-def _history(line: GitLine, kind: UseKind) -> None:
+def _history(line: GitLine, kind: UseKind, *, deep: bool = True) -> None:
     """The repository itself."""
     if line.directory is not None:
-        line.call.use(kind, line.directory, recursive=True, cwd=line.cwd)
+        line.call.use(kind, line.directory, recursive=deep, cwd=line.base)
         return
-    if not line.cwd.path:
+    if not line.base.path:
         line.call.doubt(Reason.DIRECTORY)
-    for top in _tops(line.cwd):
-        value = Value((("glob" if line.cwd.glob else "text", f"{top}/.git"),), line.call.words[0].raw)
-        line.call.use(kind, value, recursive=True)
+    for top in _tops(line.base):
+        value = Value((("glob" if line.base.glob else "text", f"{top}/.git"),), line.call.words[0].raw)
+        line.call.use(kind, value, recursive=deep)
 
 
-def _from_top(line: GitLine, kind: UseKind, path: Value) -> None:
+def _unfolds(line: GitLine) -> None:
+    """Writes the history, and into the work tree from it: where that is another one, it is read by that."""
+    _history(line, UseKind.READ if line.elsewhere else UseKind.WRITE)
+    if line.elsewhere:
+        _history(line, UseKind.WRITE)
+
+
+def _from_top(line: GitLine, kind: UseKind, path: Value, only: tuple[str, ...] = ()) -> None:
     """A path that is counted from the repository's top."""
     if path.head.startswith("./") or not line.cwd.path or path.gap is not None:
-        line.call.use(kind, path, recursive=True, cwd=line.cwd)
+        line.call.use(kind, path, recursive=True, only=only, cwd=line.cwd)
         return
     for top in _tops(line.cwd):
-        line.call.use(kind, path, recursive=True, cwd=Spot(top, line.cwd.glob))
+        line.call.use(kind, path, recursive=True, only=only, cwd=Spot(top, line.cwd.glob))
 
 
 def _trees(line: GitLine, kind: UseKind, values: Sequence[Value]) -> None:
     """Paths of the work tree, with the magic words of git taken away."""
+    named = False
     for value in values:
         match = _MAGIC.match(value.head)
         if match is None:
-            line.call.use(kind, value, recursive=True, cwd=line.cwd)
+            named = True
+            _matching(line, kind, value, top=value.literal == ":")
             continue
         long, short = match["long"] or "", match["short"] or ""
         if "exclude" in long or set(short) & set("!^"):
             continue
+        named = True
         rest = Value(value.after(match.end()).pieces or HERE.pieces, value.raw)
-        if "top" in long or short:
-            _from_top(line, kind, rest)
+        _matching(line, kind, rest, top="top" in long or bool(short))
+    if values and not named:
+        # All but what is left out.
+        _from_top(line, kind, HERE)
+
+
+def _matching(line: GitLine, kind: UseKind, value: Value, *, top: bool) -> None:
+    """What a pattern of git's own could match, whose `*` takes slashes too: a folder, and all below it with such a
+    name. One of the shell's that matches nothing is left to git as it stands."""
+
+    def use(path: Value, only: tuple[str, ...] = ()) -> None:
+        if top:
+            _from_top(line, kind, path, only)
         else:
-            line.call.use(kind, rest, recursive=True, cwd=line.cwd)
+            line.call.use(kind, path, recursive=True, only=only, cwd=line.cwd)
+
+    pattern = value.pattern
+    wild = re.search(r"[*?\[\\]", pattern) if pattern is not None else None
+    if value.literal == ":":
+        use(Value(HERE.pieces, value.raw))
+    elif pattern is None or wild is None:
+        use(value)
+    else:
+        if value.literal is None:
+            use(value)
+        folder, end = pattern[: wild.start()].rpartition("/"), re.split(r"[*?\[\]\\]", pattern)[-1]
+        name = end.rpartition("/")[2] if "/" in end else f"*{end}"
+        use(Value((("text", "".join(folder[:2]) or "."),), value.raw), () if end.endswith("/") else (name,))
+
+
+def _told_by_pattern(value: Value) -> bool:
+    """Whether a pattern could match a memory's file that is in the history alone."""
+    pattern = value.pattern
+    if pattern is None or _MAGIC.match(value.head) or pattern == ":":
+        return True
+    wild = re.search(r"[*?\[\\]", pattern)
+    return wild is not None and "/" not in pattern[: wild.start()] and not _NO_MEMORY.search(pattern)
 
 
 def _tells(line: GitLine) -> None:
@@ -80,7 +125,7 @@ def _tells(line: GitLine) -> None:
         # Without `--`, git takes a word for a revision if it is one, else for a path.
         if value.gap is None and not _REVISION.fullmatch(value.literal or ""):
             line.call.use(UseKind.READ, value, recursive=True, cwd=line.cwd)
-    if not line.paths and (others or not named):
+    if (not line.paths and (others or not named)) or line.elsewhere or any(map(_told_by_pattern, line.paths)):
         _history(line, UseKind.READ)
     if line.command == "bundle":
         for value in line.revisions[1:2]:
@@ -101,7 +146,9 @@ def _log(line: GitLine) -> None:
 
 
 def _lists_history(line: GitLine) -> None:
-    _history(line, UseKind.LIST)
+    names_only = {"-a", "-r", "-l", "--all", "--remotes", "--list", "--show-current"}
+    plain = line.command == "branch" and not line.revisions and names_only.issuperset(line.options)
+    _history(line, UseKind.LIST, deep=not plain)
 
 
 def _writes_history(line: GitLine) -> None:
@@ -110,7 +157,8 @@ def _writes_history(line: GitLine) -> None:
 
 
 def _status(line: GitLine) -> None:
-    line.call.use(UseKind.LIST, HERE, recursive=True, cwd=line.cwd)
+    every = line.has(r"-u(?:all)?|--untracked-files|--ignored|--short-format") or bool(line.revisions or line.paths)
+    line.call.use(UseKind.LIST, HERE, recursive=every, cwd=line.cwd)
     if line.has(r"-v+|--verbose"):
         _history(line, UseKind.READ)
 
@@ -160,10 +208,15 @@ def _config(line: GitLine) -> None:
 
 
 def _clone(line: GitLine) -> None:
-    for value in line.revisions:
+    for value in (*line.revisions, *line.paths):
         line.call.possible(value)
+        if not re.match(r"[\w+.-]+://|[^/]+:", value.head):
+            line.call.use(UseKind.READ, value, recursive=True, cwd=line.cwd)
     if len(line.revisions) < 2:
-        line.call.use(UseKind.WRITE, HERE, recursive=True, cwd=line.cwd)
+        source = re.sub(r"(?:/?\.git)?/*\Z", "", (line.revisions[0].literal if line.revisions else None) or "")
+        name = re.split(r"[/:]", source)[-1]
+        value = text_value(name, line.revisions[0].raw) if name.strip(".") else HERE
+        line.call.use(UseKind.WRITE, value, recursive=True, cwd=line.cwd)
 
 
 def _stash(line: GitLine) -> None:
@@ -173,8 +226,10 @@ def _stash(line: GitLine) -> None:
     elif verb == "show":
         _history(line, UseKind.READ)
     else:
+        if line.has(r"-[a-z]*[au][a-z]*|--all|--include-untracked"):
+            _trees(line, UseKind.DELETE, line.paths or [HERE])
         _trees(line, UseKind.WRITE, line.paths or [HERE])
-        _history(line, UseKind.WRITE)
+        _unfolds(line)
 
 
 def _checkout(line: GitLine) -> None:
@@ -186,7 +241,7 @@ def _checkout(line: GitLine) -> None:
     _trees(line, UseKind.WRITE, named)
     if line.command != "restore" and not line.paths:
         line.call.use(UseKind.WRITE, HERE, recursive=True, cwd=line.cwd)
-    _history(line, UseKind.WRITE)
+    _unfolds(line)
 
 
 def _reset(line: GitLine) -> None:
@@ -194,7 +249,7 @@ def _reset(line: GitLine) -> None:
         line.call.use(UseKind.WRITE, HERE, recursive=True, cwd=line.cwd)
     if line.has(r"-p|--patch"):
         _history(line, UseKind.READ)
-    _history(line, UseKind.WRITE)
+    _unfolds(line)
 
 
 def _clean(line: GitLine) -> None:
@@ -217,7 +272,7 @@ def _rewrites(line: GitLine) -> None:
     if line.command == "worktree" and len(line.revisions) > 1:
         line.call.use(UseKind.WRITE, line.revisions[1], recursive=True, cwd=line.cwd)
     line.call.use(UseKind.WRITE, HERE, recursive=True, cwd=line.cwd)
-    _history(line, UseKind.WRITE)
+    _unfolds(line)
 
 
 def _nothing(line: GitLine) -> None:

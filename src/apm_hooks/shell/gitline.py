@@ -27,7 +27,7 @@ _SHORT = {
 }  # fmt: skip
 _FILES = {
     "-F": "r", "--file": "r", "-O": "r", "--pathspec-from-file": "i", "--output": "w", "--output-directory": "w",
-    "--template": "r", "--separate-git-dir": "w",
+    "--template": "r", "--separate-git-dir": "b",
 }  # fmt: skip
 _RUNS = frozenset(
     {"--exec", "--extcmd", "--upload-pack", "--receive-pack", "--ext-diff", "--open-files-in-pager", "--exec-path"}
@@ -52,12 +52,15 @@ def harmless_setting(text: str) -> bool:
 
 @dataclass(slots=True)
 class GitLine:
-    """`directory` is that of `--git-dir`; `words` are all after the subcommand; `revisions` stand before a `--`, and
-    may be paths as well; `paths` after it."""
+    """`cwd` is the work tree's directory, `base` the one from which the repository is looked for, and `elsewhere` says
+    that a repository or a work tree is named. `directory` is that of `--git-dir`; `words` are all after the subcommand;
+    `revisions` stand before a `--`, and may be paths as well; `paths` after it."""
 
     call: Call
     cwd: Spot
+    base: Spot
     directory: Value | None = None
+    elsewhere: bool = False
     command: str = ""
     words: list[Value] = field(default_factory=list)
     options: list[str] = field(default_factory=list)
@@ -71,7 +74,7 @@ class GitLine:
 
 def git_line(call: Call) -> GitLine:
     """The words told apart; what git would run or open by its options is reported."""
-    line = GitLine(call, call.cwd)
+    line = GitLine(call, call.cwd, call.cwd)
     rest = list(call.args)
     while rest and rest[0].head.startswith("-"):
         _own_option(line, rest.pop(0), rest)
@@ -99,12 +102,16 @@ def _own_option(line: GitLine, value: Value, rest: list[Value]) -> None:
         if not harmless_setting(given.literal or "?"):
             line.call.doubt(Reason.INLINE_CODE, given.raw)
     elif name == "--git-dir" and given is not None:
-        line.directory = given
+        line.directory, line.elsewhere = given, True
     elif name in {"-C", "--work-tree"} and given is not None:
-        spot = spot_of(line.cwd, given) if given.gap is None else None
+        spot = spot_of(line.base, given) if given.gap is None else None
         if spot is None:
             line.call.unknown(given)
         line.cwd = spot or Spot("")
+        if name == "-C":
+            line.base = line.cwd
+        else:
+            line.elsewhere = True
     elif name not in _PLAIN and name != "--namespace":
         line.call.unknown(value)
 
@@ -147,7 +154,9 @@ def _option(line: GitLine, value: Value, rest: list[Value]) -> None:
 
 
 def _file(line: GitLine, role: str, value: Value) -> None:
-    if role == "w":
+    if role in {"w", "b"}:
+        if role == "b":
+            line.call.use(UseKind.READ, value, recursive=True, cwd=line.cwd)
         line.call.use(UseKind.WRITE, value, recursive=True, cwd=line.cwd)
         return
     line.call.use(UseKind.READ, value, cwd=line.cwd)

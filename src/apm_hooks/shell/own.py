@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from apm_hooks.shell.call import Call
-from apm_hooks.shell.records import Use, UseKind
+from apm_hooks.shell.records import OURS, Use, UseKind
+from apm_hooks.shell.state import UNSET
 from apm_hooks.shell.values import Value
 
 OWN = "apm-hooks"
+
+
+def changed(call: Call) -> Call:
+    """The same call where our own variables may be others than the host's."""
+    return replace(call, state=call.state.assigned(OURS, UNSET), env=call.env.assigned(OURS, UNSET))
+
+
+def names_ours(value: Value) -> bool:
+    """Whether a word may name one of our variables without showing it."""
+    return value.gap is not None or (OURS in (value.literal or "") and OURS not in value.raw)
+
+
+def _places(call: Call) -> tuple[str, ...]:
+    """Where it may be called, if not where the whole command is: as variables that say so."""
+    return tuple(f"PWD={spot.path}" if spot.path and not spot.glob else "PWD=\0" for spot in call.state.cwds)
 
 
 def own(call: Call, args: tuple[Value, ...]) -> None:
@@ -17,7 +35,8 @@ def own(call: Call, args: tuple[Value, ...]) -> None:
         return "\0" if text is None else text
 
     program = call.words[0].literal or OWN
-    names = dict.fromkeys((*sorted(call.state.exported), *call.set_here))
+    kept = (name for name in call.env.variables if name.startswith(OURS))
+    names = dict.fromkeys((*sorted(call.state.exported), *call.set_here, *kept))
     environment = tuple(
         f"{name}={known(values[0]) if len(values) == 1 else chr(0)}"
         for name in names
@@ -33,6 +52,6 @@ def own(call: Call, args: tuple[Value, ...]) -> None:
             call.words[0].raw,
             program=OWN,
             arguments=tuple(map(known, args)),
-            environment=environment,
+            environment=(*environment, *_places(call)),
         )
     ] = None

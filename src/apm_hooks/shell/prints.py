@@ -14,16 +14,16 @@ _FORMAT = re.compile(r"%%|%([-+ #0]*\d*(?:\.\d+)?)([a-zA-Z])|%\(|%")
 
 def echo(call: Call) -> Output:
     args = list(call.args)
-    escapes = False
+    options = ""
     while args and re.fullmatch(r"-[neE]+", args[0].literal or ""):
-        escapes = "e" in (args.pop(0).literal or "")
+        options += args.pop(0).literal or ""
     for value in call.args:
         call.text(value)
-    if escapes or any("\\" in (value.literal or "") for value in args):
+    if "e" in options or any("\\" in (value.literal or "") for value in args):
         # Shells differ in which escapes they decode.
         return Output(encoded=True)
     spaced = [part for value in args for part in (text_value(" "), value)][1:]
-    return Output(tuple(value_lines((joined(*spaced),))), exact=True)
+    return Output(tuple(value_lines((joined(*spaced),))), exact=True, unended="n" in options)
 
 
 def printf(call: Call) -> Outcome | Output:
@@ -72,7 +72,7 @@ def formatted(args: tuple[Value, ...]) -> Output:
             lines.append(joined(*current, raw=whole.raw))
             current = [text_value(other)]
     lines.append(joined(*current, raw=whole.raw))
-    return Output(tuple(lines), exact=True)
+    return Output(tuple(lines), exact=True, unended=lines[-1].literal != "")
 
 
 def _decode(call: Call) -> str | None:

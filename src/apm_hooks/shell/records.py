@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from apm_hooks.places import SESSION
+
 
 class UseKind(StrEnum):
     """What happens to a path.
@@ -61,6 +63,9 @@ class Reason(StrEnum):
     TOO_DEEP = "too-deep"
     TOO_MUCH = "too-much"
 
+
+OURS = SESSION.partition("_")[0] + "_"
+"""How the names of our own variables begin; itself, it stands for those that may be changed or gone."""
 
 OPAQUE = frozenset({Reason.SCRIPT, Reason.PROGRAM})
 """Reasons that are about what a program does beyond its words; all others are about words of the command itself."""

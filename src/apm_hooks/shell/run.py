@@ -12,6 +12,7 @@ from apm_hooks.shell.builtins import declared
 from apm_hooks.shell.call import Call, Record
 from apm_hooks.shell.commands import run_program
 from apm_hooks.shell.expand import fields, heredoc, single
+from apm_hooks.shell.own import changed, names_ours
 from apm_hooks.shell.records import SHELL_LIMITS, Reason, TooMuchError, UseKind, words
 from apm_hooks.shell.scope import StateScope
 from apm_hooks.shell.state import Outcome, State, either, either_outcome, same
@@ -30,6 +31,9 @@ _HIDDEN = re.compile(r"\[[^\]]*(?:\$\(|`)")
 _TAKE_NAMES = frozenset(
     words("read unset declare export local typeset readonly let test [ mapfile readarray getopts wait printf")
 )
+
+
+_SET_NAMES = frozenset(words("read unset declare export local typeset readonly printf mapfile readarray getopts"))
 
 
 class Commands(ABC):
@@ -110,6 +114,9 @@ class Commands(ABC):
         given, printed = self.redirect(node.redirects, scope, stdin)
         state = scope.state
         env = self.assign(node.assignments, scope)
+        if [value.literal for value in values] == ["exec"] and any(map(_of_stdin, node.redirects)):
+            # What comes after reads it.
+            self.record.doubt(Reason.INLINE_CODE, values[0].raw, (scope.state.cwds[0].path,))
         if not values:
             return same(env, UNKNOWN_OUTPUT if node.redirects else NO_OUTPUT)
         names = tuple(assignment.name for assignment in node.assignments)
@@ -162,6 +169,9 @@ class Commands(ABC):
             to_out = redirect.descriptor in {"", "1"}
             for value in fields(redirect.target, scope) if redirect.target else ():
                 if operator.endswith("&") and re.fullmatch(r"\d*-?", value.literal or "x"):
+                    if operator == "<&" and redirect.descriptor in {"", "0"} and value.literal not in {"-", "0"}:
+                        # What was opened before under that number.
+                        stdin = UNKNOWN_OUTPUT
                     continue
                 if operator in {"<", "<>", "<&"}:
                     self.record.use(UseKind.READ, value, scope.state.cwds[0])
@@ -181,6 +191,8 @@ class Commands(ABC):
         if call.words and call.words[0].literal in _TAKE_NAMES:
             for value in call.args[: 2 if call.words[0].literal == "printf" else None]:
                 self.hidden(value)
+        if call.words and call.words[0].literal in _SET_NAMES and any(map(names_ours, call.args)):
+            call = changed(call)
         name = call.words[0].literal if call.words and not programs_only else None
         if name is None:
             return run_program(call)
@@ -213,6 +225,10 @@ class Commands(ABC):
         success, failure = either(ran.success, self.escaped()), either(ran.failure, self.escaped())
         self.left, self.left_far = outside
         return Outcome(_left(success, call), _left(failure, call), ran.output)
+
+
+def _of_stdin(redirect: Redirect) -> bool:
+    return redirect.descriptor in {"", "0"} and redirect.op.startswith("<")
 
 
 def _left(state: State | None, call: Call) -> State | None:

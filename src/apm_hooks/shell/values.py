@@ -148,12 +148,14 @@ def _before_tree(value: Value) -> tuple[tuple[str, str], ...]:
 class Output:
     """What a command prints, as far as it is known: lines, or None.
 
-    `exact`: these very lines; else a part of them. `encoded`: unknown because it was decoded from something.
+    `exact`: these very lines; else a part of them. `encoded`: unknown because it was decoded from something. `unended`:
+    its last line goes on with what is printed next.
     """
 
     lines: tuple[Value, ...] | None = None
     exact: bool = False
     encoded: bool = False
+    unended: bool = False
 
     @property
     def text(self) -> str | None:
@@ -170,9 +172,16 @@ NO_OUTPUT = Output((), exact=True)
 
 def both_outputs(first: Output, second: Output) -> Output:
     """One after the other."""
+    encoded, exact = first.encoded or second.encoded, first.exact and second.exact
     if first.lines is None or second.lines is None:
-        return Output(encoded=first.encoded or second.encoded)
-    return Output(first.lines + second.lines, first.exact and second.exact, first.encoded or second.encoded)
+        return Output(encoded=encoded)
+    if not first.unended or not (first.lines and second.lines):
+        unended = second.unended if second.lines else first.unended
+        return Output(first.lines + second.lines, exact, encoded, unended)
+    if not exact:
+        return Output(encoded=encoded)
+    one = joined(first.lines[-1], second.lines[0])
+    return Output((*first.lines[:-1], one, *second.lines[1:]), exact, encoded, second.unended)
 
 
 def either_output(first: Output, second: Output) -> Output:

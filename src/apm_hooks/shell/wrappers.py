@@ -10,6 +10,7 @@ from functools import cache
 from apm_hooks.shell.call import Call, Handler, value_or
 from apm_hooks.shell.generic import apply, unknown_option
 from apm_hooks.shell.options import Description, arguments, description
+from apm_hooks.shell.own import changed, names_ours
 from apm_hooks.shell.records import Reason, UseKind
 from apm_hooks.shell.state import Outcome, same
 from apm_hooks.shell.values import (
@@ -72,6 +73,8 @@ def _wrapped(call: Call) -> Outcome:
         call.doubt(Reason.DIRECTORY)
     if not rest:
         return same(call.state, UNKNOWN_OUTPUT)
+    if call.name in {"sudo", "doas"} or (call.name == "exec" and names & {"c", "l"}):
+        call = changed(call)
     ran = call.again(rest)
     keeps = {"command", "builtin", "exec", "time", "noglob", "nocorrect"}
     return ran if call.name in keeps else same(call.state, ran.output)
@@ -101,8 +104,14 @@ def _place(values: Sequence[Value], wanted: Value) -> int:
     return next(at for at, value in enumerate(values) if value is wanted)
 
 
+# Options that empty the environment, where they stand among others too.
+_CLEARS = re.compile(r"-\Z|-[a-zA-Z0]*i|--ign")
+
+
 def _env(call: Call) -> Outcome:
     args = list(call.args)
+    if any(names_ours(value) or _CLEARS.match(value.head) for value in call.args):
+        call = changed(call)
     state, names = call.env, list(call.set_here)
     cwd = call.cwd
     while args:
@@ -238,6 +247,8 @@ def _flock(call: Call) -> Outcome:
 def _as_user(call: Call) -> Outcome:
     """`su`, `runuser`, `script`: only what stands after `-c` is known."""
     args = list(call.args)
+    if call.name != "script":
+        call = changed(call)
     home_changes = any(value.literal in {"-", "-l", "--login"} for value in args)
     for place, value in enumerate(args[:-1]):
         if value.literal in {"-c", "--command", "-qc", "-lc"}:

@@ -36,19 +36,19 @@ def title_of(title: object, content: str) -> str:
             raise UsageError(f"a title has at most {STORE_LIMITS.given_title_chars} characters", key="title")
         if given:
             return given
-    line = " ".join(next(line for line in content.splitlines() if line.strip()).split()).lstrip("#>*- ").strip()
-    line = line or " ".join(content.split())
+    line = " ".join(next((line for line in content.splitlines() if line.strip()), "").split())
+    line = line.lstrip("#>*- ").strip() or " ".join(content.split())
     most = STORE_LIMITS.title_chars
     if len(line) <= most:
         return line
     head = line[: most - 1]
     cut = head.rfind(" ")
     head = head[:cut] if cut > most // 2 else head
-    while head and (
-        unicodedata.combining(line[len(head)]) or line[len(head)] in "\u200d\ufe0f" or head[-1] == "\u200d"
-    ):
-        head = head[:-1]
-    return f"{head.rstrip()}…"
+    whole = head
+    while whole and _continues(whole[-1], line[len(whole)]):
+        whole = whole[:-1]
+    # A line of one endless character is cut somewhere all the same: a title says something.
+    return f"{(whole or head).rstrip()}…"
 
 
 def _continues(before: str, after: str) -> bool:
@@ -129,8 +129,8 @@ def tags_of(values: object) -> tuple[tuple[str, ...], str]:
     out, changed = [], []
     for value in values:
         text = unicodedata.normalize("NFKC", _text(value, "tags")).casefold()
-        tag = re.sub(r"[\W_]+", "-", text).strip("-")
-        if not tag:
+        tag = "-".join("".join(char if _in_tag(char) else " " for char in text).split())
+        if not any(map(str.isalnum, tag)):
             raise UsageError("a tag has letters or digits", key="tags")
         if len(tag) > STORE_LIMITS.tag_chars:
             raise UsageError(f"a tag has at most {STORE_LIMITS.tag_chars} characters", key="tags")
@@ -139,6 +139,11 @@ def tags_of(values: object) -> tuple[tuple[str, ...], str]:
         out.append(tag)
     note = f"Tags are lower-case and hyphenated: {', '.join(dict.fromkeys(changed))}." if changed else ""
     return tuple(sorted(set(out))), note
+
+
+def _in_tag(char: str) -> bool:
+    """Letters and digits, and the marks without which a word of many scripts is another one."""
+    return char.isalnum() or unicodedata.category(char)[0] == "M"
 
 
 def moment_of(value: object, key: str) -> datetime:

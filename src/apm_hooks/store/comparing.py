@@ -6,7 +6,7 @@ from datetime import datetime
 
 from apm_hooks.store.base import Transaction
 from apm_hooks.store.conflicts import contradicts
-from apm_hooks.store.items import STORE_LIMITS, Index, Likeness, Memory, Stored
+from apm_hooks.store.items import STORE_LIMITS, TYPES, Index, Likeness, Memory, Stored
 from apm_hooks.store.likeness import cosine, folded, overlap, whole_hashes
 from apm_hooks.store.terms import index_terms
 
@@ -46,6 +46,19 @@ def compare(
         elif folded(other.title) == title:
             against.append(Likeness(other.id, other.title, measured))
     return None, _told(similar), _told(against)
+
+
+def kept_apart(stored: Memory, given: Memory) -> tuple[str, ...]:
+    """What was asked of a text that is stored already, and that the stored one is not: it ends at another time, counts
+    for less, or lacks a tag. Said, since nothing of it is done."""
+    other = {
+        "expires_at": stored.expires_at != given.expires_at,
+        "importance": given.importance > stored.importance,
+        "tags": not set(given.tags) <= set(stored.tags),
+        "type": given.type not in (stored.type, TYPES[0]),
+    }
+    names = ", ".join(name for name, differs in other.items() if differs)
+    return (f"It keeps its own {names}: update it to change that.",) if names else ()
 
 
 def _candidates(transaction: Transaction, memory: Memory, index: Index) -> list[Stored]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from apm_hooks.store.base import Embedder, Transaction
 from apm_hooks.store.items import EmbedderError, Index, Memory
-from apm_hooks.store.likeness import text_hashes, vector_hashes
+from apm_hooks.store.likeness import is_vector, text_hashes, vector_hashes
 from apm_hooks.store.terms import index_terms
 
 _LATE = "Its vector could not be made now: it is found by its words, and by meaning after a backfill."
@@ -70,7 +70,7 @@ class Vectors:
         except Exception as error:
             # Whatever a plugin's provider raises, a memory is saved without its vector.
             raise EmbedderError(f"the embedder failed: {type(error).__name__}") from error
-        if len(vectors) != len(texts) or any(not vector or len(vector) % 4 for vector in vectors):
+        if len(vectors) != len(texts) or not all(is_vector(vector, self.space) for vector in vectors):
             raise EmbedderError("the embedder gave vectors of a wrong number or shape")
         return vectors
 

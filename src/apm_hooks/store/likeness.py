@@ -7,6 +7,7 @@ MinHash comes from datasketch, which costs 0.1 ms a text and 0.45 s once a proce
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache
 from hashlib import blake2b, shake_256
@@ -22,11 +23,14 @@ if TYPE_CHECKING:
 
 _BANDS, _ROWS, _SEED = 12, 4, 1
 _SIDE_BANDS, _SIDE_ROWS = 14, 14
+_LENGTH_OFF = 0.01
+"""What a vector's length may be off from one: providers round their numbers."""
 
 
 def folded(text: str) -> str:
-    """The form in which two texts are the same: white space and case folded."""
-    return " ".join(text.casefold().split())
+    """The form in which two texts are the same: white space and case folded, accents composed."""
+    one = text if text.isascii() else unicodedata.normalize("NFC", text)
+    return " ".join(one.casefold().split())
 
 
 def text_hashes(scope: str, title: str, content: str) -> tuple[int, ...]:
@@ -52,6 +56,19 @@ def vector_hashes(scope: str, space: str, vector: bytes | None) -> tuple[int, ..
     sides = (_planes(len(values)) @ values >= 0).reshape(_SIDE_BANDS, _SIDE_ROWS)
     packed = np.packbits(sides, axis=1)
     return tuple(_hash(scope, f"sides {band} {space}", row.tobytes().hex()) for band, row in enumerate(packed))
+
+
+def is_vector(vector: bytes, space: str) -> bool:
+    """Whether bytes are a vector of that space: of the dimension at the signature's end, finite, and of length one.
+
+    A single one that is none would make each comparison with it fail, or be like everything.
+    """
+    _, _, dimension = space.rpartition("/")
+    if not vector or len(vector) % 4 or (dimension.isdecimal() and len(vector) != 4 * int(dimension)):
+        return False
+    np = library("numpy", "store")
+    length = float(np.linalg.norm(np.frombuffer(vector, dtype="<f4")))
+    return abs(length - 1.0) < _LENGTH_OFF
 
 
 @cache

@@ -152,8 +152,8 @@ def merge(
     pairs: tuple[Pair, ...],
     merged: Callable[[Transaction, str, str], None],
 ) -> tuple[Pair, ...]:
-    """Merge each pair in a transaction of its own; a pair that another writer changed meanwhile, or whose texts are too
-    long for one memory, stays as it is. `merged` is told the old and the new id inside it."""
+    """Merge each pair in a transaction of its own; a pair that another writer changed meanwhile, or whose texts or
+    tags are too many for one memory, stays as it is. `merged` is told the old and the new id inside it."""
     out = []
     for pair in pairs:
 
@@ -180,17 +180,21 @@ def merge(
 
 
 def _united(keep: Memory, drop: Memory, selection: Selection) -> Memory | None:
-    """The survivor: both texts, all tags, the higher importance, the later end."""
+    """The survivor: both texts, a title whose words they lack, all tags, the higher importance, the later end; None
+    where that is more than one memory may hold."""
     content = keep.content
     if folded(drop.content) not in folded(content):
         content = drop.content if folded(content) in folded(drop.content) else f"{content}\n\n{drop.content}"
-    if len(content.encode("utf-8")) > STORE_LIMITS.content_bytes:
+    if not set(index_terms(drop.title)) <= set(index_terms(f"{keep.title}\n{content}")):
+        content = f"{content}\n\n{drop.title}"
+    tags = tuple(sorted({*keep.tags, *drop.tags}))
+    if len(content.encode("utf-8")) > STORE_LIMITS.content_bytes or len(tags) > STORE_LIMITS.tags:
         return None
     ends = (keep.expires_at, drop.expires_at)
     return replace(
         keep,
         content=content,
-        tags=tuple(sorted({*keep.tags, *drop.tags}))[: STORE_LIMITS.tags],
+        tags=tags,
         importance=max(keep.importance, drop.importance),
         expires_at=None if None in ends else max(end for end in ends if end is not None),
         updated_at=after(selection.now, keep.updated_at, drop.updated_at),

@@ -6,12 +6,13 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from time import monotonic
 from typing import Self
 
 from apm_hooks.errors import ScopeError, UsageError
 from apm_hooks.store import backfilling, checks, merging, recalling, transfer
 from apm_hooks.store.base import Embedder, Engine, Transaction
-from apm_hooks.store.comparing import compare
+from apm_hooks.store.comparing import compare, kept_apart
 from apm_hooks.store.indexing import Vectors, index_of, text_of
 from apm_hooks.store.items import (
     STORE_LIMITS,
@@ -31,10 +32,8 @@ from apm_hooks.store.items import (
     Version,
 )
 from apm_hooks.store.moments import after, utc_now
-from apm_hooks.store.secrets import refuse_secrets
+from apm_hooks.store.secrets import refuse_secrets, refuse_together
 from apm_hooks.store.terms import index_terms
-
-_TRIES = 5
 
 
 class RecordStore:
@@ -119,6 +118,7 @@ class RecordStore:
             expires_at=checks.expiry_of(expires_at, now), created_at=now, updated_at=now,
         )  # fmt: skip
         refuse_secrets({"content": text, "title": memory.title, "tags": " ".join(labels), "source": memory.source})
+        refuse_together(memory.title, text)
         vector, late = self._vectors.of(text_of(memory))
         notes = tuple(filter(None, (note, late)))
         index = index_of(memory, vector, self._vectors.space)
@@ -127,7 +127,7 @@ class RecordStore:
             self._purge_some(transaction, now)
             same, similar, against = compare(transaction, memory, index, now)
             if same is not None:
-                return Saved(same.id, created=False, notes=notes)
+                return Saved(same.id, created=False, notes=(*notes, *kept_apart(same, memory)))
             transaction.insert(memory, index)
             self._vectors.adopt(transaction, scope)
             return Saved(memory.id, created=True, similar=similar, contradicts=against, notes=notes)
@@ -161,19 +161,21 @@ class RecordStore:
         type: str | None = None,  # noqa: A002 - the tool's own word
         expires_at: str | Unset | None = UNSET,
     ) -> Updated:
-        """See `base.Store`. The vector is made before the transaction; where another writer came first, once more."""
+        """See `base.Store`. The vector is made before the transaction; where another writer came first, again."""
         selection = self._selection()
         wanted, note = self._wanted(title, content, tags, importance, type, expires_at, selection.now)
         refuse_secrets({key: str(value) for key, value in wanted.items() if key in ("content", "title", "tags")})
         each = checks.id_of(id)
-        for _ in range(_TRIES):
+        until = monotonic() + STORE_LIMITS.busy_seconds
+        while True:
             found = self._engine.read(lambda transaction: transaction.get(selection, [each])) if each else []
             if not found:
                 return Updated(id, found=False)
             done = self._update(found[0].memory, wanted, selection, note)
             if done is not None:
                 return done
-        raise StoreError("this memory keeps being changed by others", remedy="Try again later.")
+            if monotonic() > until:
+                raise StoreError("this memory keeps being changed by others", remedy="Try again later.")
 
     def _wanted(
         self,
@@ -191,7 +193,8 @@ class RecordStore:
         if content is not None:
             wanted["content"] = checks.content_of(content)
         if title is not None:
-            wanted["title"] = checks.title_of(title, str(wanted.get("content", "")) or title or "-")
+            # A blank one is made from the content, which is known where the memory is.
+            wanted["title"] = checks.title_of(title, "")
         if tags is not None:
             wanted["tags"], note = checks.tags_of(tags)
         if importance is not None:
@@ -207,12 +210,15 @@ class RecordStore:
     ) -> Updated | None:  # fmt: skip
         """The change of one memory; None where it is not the one that was read any more."""
         fields = dict(wanted)
-        if "content" in fields and "title" not in fields and old.title == checks.title_of(None, old.content):
-            fields["title"] = checks.title_of(None, str(fields["content"]))
+        derived = "content" in fields and "title" not in fields and old.title == checks.title_of(None, old.content)
+        if derived or fields.get("title") == "":
+            fields["title"] = checks.title_of(None, str(fields.get("content", old.content)))
         new = replace(old, **fields)  # type: ignore[arg-type]
         changed = tuple(name for name in fields if getattr(new, name) != getattr(old, name))
         if not changed:
             return Updated(old.id, found=True)
+        if "title" in changed or "content" in changed:
+            refuse_together(new.title, new.content)
         new = replace(new, updated_at=after(selection.now, old.updated_at))
         index, late = None, ""
         if text_of(new) != text_of(old) or new.title != old.title:
@@ -225,6 +231,8 @@ class RecordStore:
                 return False
             transaction.close_version(Version(old, new.updated_at, old.id), index_terms(text_of(old)))
             transaction.update(new, index)
+            if index is not None and index.vector is not None:
+                self._vectors.adopt(transaction, old.scope)
             return True
 
         if not self._engine.write(change):

@@ -72,8 +72,11 @@ class _SelfRecords(RecordStore):
         held: list[tuple[int, dict[str, Any]]] = []
 
         def notes() -> Iterator[str]:
+            headed = False
             for number, line in enumerate(lines, 1):
-                fields = article_in(line)
+                # The first line says what follows: an article is none before it.
+                fields = article_in(line) if headed else None
+                headed = headed or bool(line.strip())
                 if fields is not None:
                     held.append((number, fields))
                 # A blank line is passed over, and the others keep their numbers.

@@ -6,6 +6,7 @@ An article that was written is kept as it was, with the digest of its sources: w
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -17,7 +18,8 @@ from apm_hooks.store.sqlite import SqliteEngine
 from apm_hooks.store.sqlite_transaction import SqliteTransaction
 
 KEY = "article"
-_DIGEST_CHARS = 64
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_REVISIONS = 2**31
 
 
 def article_lines(engine: SqliteEngine) -> Iterator[str]:
@@ -68,12 +70,14 @@ def _article(fields: dict[str, Any]) -> tuple[Article | None, str]:
         slug = checks.slug_of(fields.get("slug"))
         body = checks.body_of(fields.get("body"))
         sources = fields.get("sources")
-        ids = tuple(checks.id_of(each) for each in sources) if isinstance(sources, list) else ()
+        ids = tuple(dict.fromkeys(map(checks.id_of, sources))) if isinstance(sources, list) else ()
         digest, revision = fields.get("digest"), fields.get("revision")
         if not 1 <= len(ids) <= STORE_LIMITS.article_sources or "" in ids:
             return None, "its sources are none"
-        if not isinstance(digest, str) or len(digest) != _DIGEST_CHARS or type(revision) is not int or revision < 1:
-            return None, "its digest or revision is none"
+        if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
+            return None, "its digest is none"
+        if type(revision) is not int or not 1 <= revision <= _REVISIONS:
+            return None, "its revision is none"
         article = Article(
             slug=slug, title=checks.title_of(fields.get("title"), slug), body=body, sources=ids, digest=digest,
             revision=revision, created_at=checks.moment_of(fields.get("created_at"), "created_at"),

@@ -153,10 +153,12 @@ def told(error: sqlite3.Error, path: str) -> StoreError | LockTimeoutError:
             f"still held by another process after {STORE_LIMITS.busy_seconds:g} s", file=shown(path),
             remedy="Try again later.",
         )  # fmt: skip
-    if "malformed" in text or "not a database" in text:
+    if any(sign in text for sign in ("malformed", "not a database", "no such table", "no such column")):
         remedy = "Put it aside, and import the last export into a new one."
     elif "file format" in text:
         remedy = "A newer SQLite has written it: use a Python with SQLite 3.42 or later."
+    elif "readonly" in text or "unable to open" in text:
+        remedy = "Make the file and its folder writable: this engine writes beside it even to read."
     elif "full" in text:
         remedy = "Free some space."
     else:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+_SINGLY = 1_000
+"""So many vectors at most are asked for by number; of more, all are read, and those known are left as they are."""
 _MATRICES = 32
 """So many scopes are held in memory at once; the one that was asked longest ago goes first."""
 
@@ -141,12 +143,12 @@ def _follow(connection: sqlite3.Connection, matrix: _Matrix, scope: str, space: 
         if live.get(row) != seq:
             matrix.drop(row)
     missing = [seq for row, seq in live.items() if held.get(row) != seq]
-    if len(missing) == len(live):
+    if len(missing) == len(live) or len(missing) > _SINGLY:
         found = connection.execute("SELECT row, seq, vector FROM vectors WHERE scope = ? AND space = ?", (scope, space))
     else:
         found = connection.execute(
             f"SELECT row, seq, vector FROM vectors WHERE seq IN ({','.join('?' * len(missing))})", missing  # noqa: S608
         )  # fmt: skip
     for row, seq, data in found:
-        if len(data) == dimensions * 4:
+        if len(data) == dimensions * 4 and held.get(row) != seq:
             matrix.put(row, seq, np.frombuffer(data, dtype="<f4"))

@@ -8,23 +8,29 @@ over: what was written is kept.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
-from apm_hooks.errors import UsageError
+from apm_hooks.errors import NameRefusedError, UsageError
+from apm_hooks.names import check_name
 from apm_hooks.store import checks
 from apm_hooks.store.base import Engine, Transaction
 from apm_hooks.store.indexing import index_of, text_of
 from apm_hooks.store.items import STORE_LIMITS, Imported, Index, Memory, SecretRefusedError, Version
-from apm_hooks.store.secrets import refuse_secrets
+from apm_hooks.store.likeness import is_vector
+from apm_hooks.store.secrets import refuse_secrets, refuse_together
 from apm_hooks.store.terms import index_terms
 
 FORMAT = 1
 _HEAD = "apm-hooks"
-_DIMENSIONS = 16_384
+_SPACE = re.compile(r"[!-~]{1,200}/[0-9]{1,5}")
+_DIMENSIONS = 16_000
+"""More than that, one of the engines does not keep."""
+_LAST = datetime(9999, 1, 1, tzinfo=UTC)
+"""A memory of a later moment could not be changed any more: the next one must be later still."""
 
 
 def export_lines(engine: Engine, scope: str | None, kind: str) -> Iterator[str]:
@@ -125,6 +131,8 @@ def _parsed(line: str, scope: str | None) -> tuple[Memory, Index, list[Version]]
     if not isinstance(document, dict):
         raise _SkippedError("is no memory")
     memory = _memory(document)
+    if scope is None and memory.scope == "self":
+        raise _SkippedError("belongs to the agent's own notes")
     if scope is not None and memory.scope != scope:
         raise _SkippedError("belongs to another conversation")
     versions = document.get("versions", [])
@@ -140,7 +148,7 @@ def _memory(document: Mapping[str, Any]) -> Memory:
     if not each:
         raise _SkippedError("has no id")
     scope = document.get("scope")
-    if not isinstance(scope, str) or not scope or len(scope) > STORE_LIMITS.given_title_chars:
+    if not isinstance(scope, str) or not _is_scope(scope):
         raise _SkippedError("has no scope")
     content = checks.content_of(document.get("content"))
     expires = document.get("expires_at")
@@ -150,10 +158,10 @@ def _memory(document: Mapping[str, Any]) -> Memory:
         tags=checks.tags_of(document.get("tags", []))[0], importance=checks.importance_of(document.get("importance")),
         source=checks.source_of(document.get("source")),
         expires_at=None if expires is None else checks.moment_of(expires, "expires_at"),
-        created_at=checks.moment_of(document.get("created_at"), "created_at"),
-        updated_at=checks.moment_of(document.get("updated_at"), "updated_at"),
+        created_at=_written(document, "created_at"), updated_at=_written(document, "updated_at"),
     )  # fmt: skip
     refuse_secrets({"content": content, "title": memory.title, "tags": " ".join(memory.tags), "source": memory.source})
+    refuse_together(memory.title, content)
     return memory
 
 
@@ -161,7 +169,25 @@ def _version(document: Mapping[str, Any], owner: Memory) -> Version:
     memory = _memory(document)
     if memory.scope != owner.scope:
         raise _SkippedError("its history belongs to another conversation")
-    return Version(memory, checks.moment_of(document.get("valid_to"), "valid_to"), owner.id)
+    return Version(memory, _written(document, "valid_to"), owner.id)
+
+
+def _written(document: Mapping[str, Any], key: str) -> datetime:
+    moment = checks.moment_of(document.get(key), key)
+    if moment >= _LAST:
+        raise _SkippedError(f"{key} is no moment at which something was written")
+    return moment
+
+
+def _is_scope(scope: str) -> bool:
+    """Whether sessions can have this scope; one that none has would keep its memories for nobody."""
+    if scope in ("DM", "self"):
+        return True
+    name = scope.removeprefix("Group(").removesuffix(")")
+    try:
+        return f"Group({check_name(name)})" == scope
+    except NameRefusedError:
+        return False
 
 
 def _vector(given: object) -> tuple[bytes | None, str]:
@@ -170,10 +196,11 @@ def _vector(given: object) -> tuple[bytes | None, str]:
     if isinstance(given, dict) and isinstance(given.get("space"), str) and isinstance(given.get("data"), str):
         try:
             data = base64.b64decode(given["data"], validate=True)
-        except binascii.Error:
+        except ValueError:
             data = b""
-        if data and len(data) % 4 == 0 and len(data) <= _DIMENSIONS * 4 and given["space"]:
-            return data, given["space"]
+        space = given["space"]
+        if len(data) <= _DIMENSIONS * 4 and _SPACE.fullmatch(space) and is_vector(data, space):
+            return data, space
     raise _SkippedError("its embedding is none")
 
 
@@ -181,7 +208,8 @@ def _put(
     transaction: Transaction, batch: list[tuple[int, Memory, Index, list[Version]]]
 ) -> list[tuple[int, str]]:  # fmt: skip
     """What became of each line: `added`, `unchanged`, or why it was skipped."""
-    taken = transaction.taken([memory.id for _, memory, _, _ in batch])
+    ids = [*(memory.id for _, memory, _, _ in batch), *(each.memory.id for *_, versions in batch for each in versions)]
+    taken = transaction.taken(ids)
     out = []
     for number, memory, index, versions in batch:
         if memory.id in taken:
@@ -192,6 +220,9 @@ def _put(
         if index.space and not transaction.get_meta(f"space {memory.scope}"):
             transaction.set_meta(f"space {memory.scope}", index.space)
         for version in versions:
+            # A wording of a memory that lives is that one's own to keep: its history must not be taken from it.
+            if version.memory.id != memory.id and version.memory.id in taken:
+                continue
             transaction.close_version(version, index_terms(text_of(version.memory)))
         out.append((number, "added"))
     return out

@@ -84,7 +84,8 @@ def run(command: str, found: Gathering, cwd: str, settings: str = "") -> None:
     reading = read_command(settings + command, cwd=cwd, home=found.base.home)
     for use in reading.uses:
         if use.kind is UseKind.EXECUTE and use.program == OWN:
-            found.own[*use.environment, use.path, *use.arguments] = None
+            settings_of = (each for each in use.environment if each != f"PWD={found.base.cwd}")
+            found.own[*settings_of, use.path, *use.arguments] = None
         kept = use.unresolved if "/../" in use.unresolved + "/" else use.path
         for path in dict.fromkeys((use.path, kept)):
             # Our own command by its bare name is no file of the agent's.

@@ -16,11 +16,12 @@ from apm_hooks.toolcalls.patterns import has_wildcard
 LOOKS = (AccessKind.READ,)
 LOOKS_AND_CHANGES = (AccessKind.READ, AccessKind.WRITE)
 
-CODES = folded("code script source source_code program expression python javascript function sql snippet lua")
+CODES = folded("code script source source_code program expression python javascript function sql snippet lua pipeline")
 NO_PATHS = folded(
     "description explanation instruction instructions justification reason title summary thought result message answer"
     " question todos"
 )
+_TARGETS = folded("sessionTarget sessionKey session")
 _RUNS = re.compile(
     r"exec|run|eval|repl|interpret|python|node|shell|terminal|script|sandbox|notebook|jupyter|kernel|sql"
 )
@@ -62,6 +63,8 @@ def unknown(name: str, given: Mapping[Any, Any], found: Gathering) -> None:
             run(leaf.text, found, found.base.cwd)
         elif leaf.name in CODES and leaf.text.strip():
             found.doubt(Why.INLINE_CODE, leaf.text, opaque="browser" in plain or not _RUNS.search(plain))
+        if _into_main(plain, leaf):
+            found.add(Access(AccessKind.SESSION_SEARCH, "", recursive=True, word=leaf.text[:1000]))
         if found.full:
             break
     outside = not _OUTSIDE.isdisjoint(word.lower() for word in _WORDS.findall(name))
@@ -69,6 +72,16 @@ def unknown(name: str, given: Mapping[Any, Any], found: Gathering) -> None:
     if _RECALLS.search(plain) or (_SEARCHES.search(plain) and pathless and not outside):
         kind = AccessKind.SESSION_SEARCH if _SESSIONS.search(plain) else AccessKind.SEARCH
         found.add(Access(kind, "", recursive=True, word="\n".join(asked)[:1000]))
+
+
+def _into_main(plain: str, leaf: Leaf) -> bool:
+    """Whether a timer would speak in another conversation than in one of its own: the host's main session by default,
+    for events and for waking."""
+    if plain != "cron":
+        return False
+    text = leaf.text.strip()
+    named = leaf.name in _TARGETS and text not in ("", "isolated", "current")
+    return named or text == "systemEvent" or (leaf.name == fold("action") and text == "wake")
 
 
 def rest(given: Mapping[Any, Any], found: Gathering, kinds: tuple[AccessKind, ...]) -> None:

@@ -13,6 +13,7 @@ import os
 import re
 import secrets
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -199,6 +200,29 @@ class OpenClaw:
         if done.returncode:
             raise HostFailedError(f"exit {done.returncode}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
         return Turn([done.stdout], self.model.requests[before:])
+
+    def ask_gateway(self, method: str, **parameters: Any) -> Any:
+        """Call a method of the running gateway, as its operator may, and return its answer."""
+        command = [*self.program.command, "gateway", "call", method, "--params", json.dumps(parameters), "--json"]
+        done = self.run(command)
+        if done.returncode:
+            raise HostFailedError(f"{method}: exit {done.returncode}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+        return json.loads(done.stdout)
+
+    def make_quiet(self, key: str, minutes: int) -> None:
+        """Let the host take it that nobody has written into the conversation `key` for so long."""
+        earlier = minutes * 60_000
+        store = sqlite3.connect(self.state / "agents/main/agent/openclaw-agent.sqlite", timeout=STOP_SECONDS)
+        with contextlib.closing(store), store:
+            (text,) = store.execute("SELECT entry_json FROM session_nodes WHERE session_key = ?", (key,)).fetchone()
+            entry = json.loads(text)
+            for name in ("lastInteractionAt", "sessionStartedAt"):
+                entry[name] -= earlier
+            store.execute(
+                "UPDATE session_nodes SET entry_json = ?, last_interaction_at = last_interaction_at - ? "
+                "WHERE session_key = ?",
+                (json.dumps(entry), earlier, key),
+            )
 
     def start(self) -> None:
         """Start the gateway and wait until it takes messages."""

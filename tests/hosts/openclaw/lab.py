@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
+import secrets
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +18,7 @@ from typing import Any
 from apm_hooks.records import Scope, ScopeKind
 
 from ..claude import wait_for
+from ..flushes import Outcomes, outcomes
 from ..workspace import DM_ATTENTION, DM_INDEX, Group, Workspace
 from .host import OpenClaw, Turn
 from .model import Kind, Request
@@ -26,7 +29,9 @@ GROUPS = tuple(Group(f"crew-{number:02}", f"-10017345{number:05}") for number in
 DM_START = {DM_INDEX, DM_ATTENTION}
 HOST_FLUSH_AT = 178_500
 COMPACTION_AT = 191_000
-_TAKEN_OVER = "[reload] config"
+_TAKEN_OVER = "[reload] config change detected"
+_NEVER_DUE = {"kind": "cron", "expr": "0 0 29 2 *"}
+_PRIVATE = re.compile(r"agent:main:(?:(?:telegram:)?(?:default:)?direct|main:thread):(\d+)(?::.*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,8 @@ class Lab:
         self._strangers = itertools.count(9001)
         self._groups = iter(GROUPS)
         self._unmapped = itertools.count(500)
+        self.works_for: dict[str, str] = {}
+        """A subagent's or a job's session, and the one whose memory it may reach."""
 
     @property
     def owners_files(self) -> set[str]:
@@ -102,14 +109,38 @@ class Lab:
         wait_for(lambda: len(found()) >= count, f"{count} {kind} requests")
         return found()
 
+    def add_job(self, text: str, *, isolated: bool) -> tuple[str, str]:
+        """A job of the host's scheduler, in a session of its own or as a reminder in the main one: its id, and a word
+        of its message."""
+        word = f"job-{secrets.token_hex(4)}"
+        told = f"{text}\n::say {word}"
+        payload = {"kind": "agentTurn", "message": told} if isolated else {"kind": "systemEvent", "text": told}
+        target = {"sessionTarget": "isolated", "delivery": {"mode": "none"}} if isolated else {"sessionTarget": "main"}
+        job = {"name": word, "schedule": _NEVER_DUE, "wakeMode": "now", "payload": payload, **target}
+        return str(self.host.ask_gateway("cron.add", **job)["id"]), word
+
+    def run_job(self, id_: str, word: str, count: int = 1) -> list[Request]:
+        """Let the host run a job, and return the requests with `word` in their prompt once there are so many."""
+        begin = len(self.host.model.requests)
+        self.host.ask_gateway("cron.run", id=id_, mode="force")
+        return self.asked_with(word, begin, count)
+
+    def asked_with(self, word: str, begin: int, count: int) -> list[Request]:
+        """The requests after the first `begin` with `word` in their prompt, once there are so many."""
+
+        def found() -> list[Request]:
+            return [each for each in self.host.model.requests[begin:] if word in each.prompt]
+
+        wait_for(lambda: len(found()) >= count, f"{count} requests with {word}")
+        return found()
+
     def strangers_told(self) -> list[tuple[str, str]]:
         """Each conversation of a group or a stranger, and each file of somebody else's that its model was given."""
         own = {group.key: self.files_of(group) for group in GROUPS}
-        owners = {Person(each).key for each in OWNERS} | {"agent:main:main", ""}
         found = set()
         for request in self.host.model.requests:
-            key = request.session_key.partition(":topic:")[0]
-            if key not in owners:
+            key = self.works_for.get(request.session_key, request.session_key).partition(":topic:")[0]
+            if not is_owners(key):
                 found |= {(key, path) for path in self.seen([request]) - own.get(key, set())}
         return sorted(found)
 
@@ -131,6 +162,28 @@ class Lab:
         times = self.host.log().count(_TAKEN_OVER)
         change()
         wait_for(lambda: self.host.log().count(_TAKEN_OVER) > times, "the host to read its settings")
+
+
+def is_owners(key: str) -> bool:
+    """Whether a conversation is the owner's; one without a name is a turn of the host's own."""
+    found = _PRIVATE.fullmatch(key)
+    return int(found[1]) in OWNERS if found else key in ("", "agent:main:main")
+
+
+def told(request: Request) -> list[str]:
+    """Our part of the system prompt, block by block."""
+    return re.findall(r"<apm-memory-.*?</apm-memory-\w+>", request.system, re.DOTALL)
+
+
+def flushes_since(lab: Lab, scope: Scope, before: Outcomes) -> list[tuple[str, str]]:
+    """Trigger and outcome of each flush of a scope that came after `before`."""
+    known = {number for number, _, _ in before}
+    return [(trigger, outcome) for number, trigger, outcome in outcomes(lab.memory, scope) if number not in known]
+
+
+def wait_for_flushes(lab: Lab, scope: Scope, before: Outcomes, wanted: list[tuple[str, str]]) -> None:
+    """Wait until the scope's state says so: a turn is over for the host a moment after its answer."""
+    wait_for(lambda: flushes_since(lab, scope, before) == wanted, f"{wanted} in the state of {scope}")
 
 
 def scope_of(group: Group) -> Scope:

@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from apm_hooks.records import DM, Scope
+from apm_hooks.records import DM
 
-from ..claude import wait_for
-from ..flushes import Outcomes, directives, outcomes
+from ..flushes import directives, outcomes
 from ..workspace import DM_ATTENTION, Group
 from .host import Turn
-from .lab import COMPACTION_AT, DM_START, HOST_FLUSH_AT, Lab, call, scope_of
+from .lab import (
+    COMPACTION_AT,
+    DM_START,
+    HOST_FLUSH_AT,
+    Lab,
+    call,
+    flushes_since,
+    scope_of,
+    told,
+    wait_for_flushes,
+)
 from .model import Kind
 from .telegram import Chat
 
 pytestmark = pytest.mark.host
 
 TIDES = "- low water 09:40\n"
-
-
-def flushes_since(lab: Lab, scope: Scope, before: Outcomes) -> list[tuple[str, str]]:
-    """Trigger and outcome of each flush of a scope that came after `before`."""
-    known = {number for number, _, _ in before}
-    return [(trigger, outcome) for number, trigger, outcome in outcomes(lab.memory, scope) if number not in known]
-
-
-def wait_for_flushes(lab: Lab, scope: Scope, before: Outcomes, wanted: list[tuple[str, str]]) -> None:
-    """Wait until the scope's state says so: a turn is over for the host a moment after its answer."""
-    wait_for(lambda: flushes_since(lab, scope, before) == wanted, f"{wanted} in the state of {scope}")
 
 
 def talk(lab: Lab, group: Group, count: int) -> Turn:
@@ -184,12 +181,8 @@ def test_a_gateway_restarted_with_the_hook_pack_alone_goes_on_where_it_was(lab: 
     after = lab.post(group, "Bye."), lab.dm(owner, "Bye.")
     for turns in (alone, after):
         assert [lab.seen(turn) for turn in turns] == [lab.seen(turn) for turn in before]
-    assert [told(turn) for turn in alone] == [told(turn) for turn in after] == [told(turn) for turn in before]
+    assert [told(turn.main[0]) for turn in alone] == [told(turn.main[0]) for turn in before]
+    assert [told(turn.main[0]) for turn in after] == [told(turn.main[0]) for turn in before]
     assert lab.seen(routed) == {other.index, other.file("experience")}
     assert directives(asked.main[0]) == [1]
     assert [lab.seen(turn) for turn in strangers] == [set(), set()]
-
-
-def told(turn: Turn) -> list[str]:
-    """Our part of the system prompt, block by block."""
-    return re.findall(r"<apm-memory-.*?</apm-memory-\w+>", turn.main[0].system, re.DOTALL)
