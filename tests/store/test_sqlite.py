@@ -84,12 +84,23 @@ def test_two_processes_write_and_none_is_lost(tmp_path: Path) -> None:
     store.close()
 
 
+def test_many_processes_may_make_the_same_store_at_once(tmp_path: Path) -> None:
+    for round_number in range(5):
+        root = tmp_path / str(round_number)
+        root.mkdir()
+        children = [writer(root, str(name), 1) for name in range(4)]
+        for child in children:
+            child.communicate(timeout=60)
+        assert [child.returncode for child in children] == [0] * 4
+        with open_store(str(root), scope=DM) as store:
+            assert store.recall().total == 4
+
+
 def test_two_processes_that_say_the_same_save_it_once(tmp_path: Path) -> None:
     children = [writer(tmp_path, "same", 40) for _ in range(2)]
-    assert [child.wait(timeout=60) for child in children] == [0, 0]
     for child in children:
-        assert child.stdout is not None
-        child.stdout.close()
+        child.communicate(timeout=60)
+    assert [child.returncode for child in children] == [0, 0]
     store = open_store(str(tmp_path), scope=DM)
     assert store.recall().total == 40
     store.close()

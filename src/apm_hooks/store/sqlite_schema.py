@@ -6,8 +6,9 @@ import os
 import sqlite3
 import stat
 
-from apm_hooks.errors import LockTimeoutError, MemoryFileError
-from apm_hooks.files import create_absent, state_directory
+from apm_hooks.errors import ApmError, LockTimeoutError, MemoryFileError
+from apm_hooks.files import STATE, create_absent, state_directory
+from apm_hooks.locking import locked_at
 from apm_hooks.opening import kind_of, shown
 from apm_hooks.store.items import STORE_LIMITS, StoreError
 
@@ -70,24 +71,29 @@ def open_database(root: str, path: str) -> sqlite3.Connection:
     Raises StoreError for what is no store of ours, or is newer than this program, and MemoryFileError where something
     else than a plain file stands there.
     """
-    folder, _, _ = path.rpartition("/")
-    if folder == ".apm":
-        state_directory(root, "store")
+    folder, _, name = path.rpartition("/")
+    locks = state_directory(root, "locks") if folder == STATE else folder
     create_absent(root, path, b"", mode=0o600)
     place = os.path.join(root, path)
-    for name in (place, f"{place}-wal", f"{place}-shm"):
-        _require_plain(name)
+    for each in (place, f"{place}-wal", f"{place}-shm"):
+        _require_plain(each)
     connection: sqlite3.Connection | None = None
     try:
         connection = sqlite3.connect(
             place, timeout=STORE_LIMITS.busy_seconds, isolation_level=None, check_same_thread=False
         )
-        _prepare(connection, path)
+        if not _is_ready(connection, path):
+            # The engine does not wait for whoever else changes how a new file keeps its log.
+            with locked_at(
+                root, f"{locks}/{name}.lock" if locks else f"{name}.lock", seconds=STORE_LIMITS.busy_seconds
+            ):
+                _prepare(connection, path)
+        _configure(connection)
     except sqlite3.Error as error:
         if connection is not None:
             connection.close()
         raise told(error, path) from error
-    except StoreError:
+    except ApmError:
         if connection is not None:
             connection.close()
         raise
@@ -103,15 +109,23 @@ def _require_plain(place: str) -> None:
         raise MemoryFileError(f"is {kind_of(mode)}", file=shown(place), remedy="Put a plain file there.")
 
 
-def _prepare(connection: sqlite3.Connection, path: str) -> None:
+def _is_ready(connection: sqlite3.Connection, path: str) -> bool:
+    """Whether the file has its tables, and the log that lets readers and a writer go on beside each other."""
     connection.execute("PRAGMA trusted_schema = OFF")
-    connection.execute("PRAGMA journal_mode = WAL")
+    return _version(connection, path) > 0 and connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+
+
+def _configure(connection: sqlite3.Connection) -> None:
     # Saved means saved: a commit is on disk before it is told.
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA secure_delete = ON")
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA cache_size = -16000")
     connection.execute("PRAGMA journal_size_limit = 4194304")
+
+
+def _prepare(connection: sqlite3.Connection, path: str) -> None:
+    connection.execute("PRAGMA journal_mode = WAL")
     if _version(connection, path) == 0:
         connection.execute("BEGIN IMMEDIATE")
         try:
