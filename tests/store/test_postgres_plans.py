@@ -221,6 +221,12 @@ def test_words_are_found_through_their_index(look: Any) -> None:
     assert len(looked.found) == 2
 
 
+def test_the_weight_of_words_is_counted_once_whatever_the_planner_expects(look: Any) -> None:
+    looked = look(lambda transaction: transaction.search_text(["row", "frequent"], selection(), 10))
+    # As a part of its own: within the join it would be counted again for each row.
+    assert "CTE weight" in looked.plans
+
+
 def test_words_of_other_scopes_are_left_out_by_the_index_itself(look: Any) -> None:
     where = selection("Group(small)", expired=True)
     looked = look(lambda transaction: transaction.search_text(["row"], where, 60))
