@@ -39,7 +39,7 @@ RANKS: tuple[list[str], ...] = tuple(
         facts.store holdings resolve gate_cover gate_case gate_rules gate_memory gate_shell gate
         store store.config store.conflictwords store.items store.migrations store.migrations.versions
         store.migrations.versions.r0001_memories store.moments store.base store.checks store.embedders
-        store.extras store.postgres_rows store.postgres_setup store.rendering store.secrets store.sentences
+        store.extras store.postgres_rows store.postgres_setup store.secrets store.sentences
         store.sqlite_rows store.sqlite_schema store.terms store.conflicts store.postgres_search
         store.postgres_vectors store.skeletons store.sqlite_vectors store.likeness store.postgres_work
         store.sqlite_transaction store.comparing store.indexing store.postgres store.sqlite

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-EVENT_BYTES = 16 * 1024 * 1024
 RECORD_BYTES = 1024 * 1024
 TRUST_BYTES = 4 * 1024 * 1024
 FORMAT = 1

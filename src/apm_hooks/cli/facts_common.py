@@ -24,7 +24,6 @@ NO_MEMBERS = "no fact index here: no org.yaml, apm.toml or memory/INDEX.md in th
 NO_MEMBERS_REMEDY = "Name the folder with --workspace DIR."
 WHICH = "there is more than one member here"
 NOT_YOURS = "the fact index is the owner's, and this session is another's"
-NOT_INSIDE = "{handle} lies outside the workspace of this session"
 
 
 @dataclass(frozen=True, slots=True)

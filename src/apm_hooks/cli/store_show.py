@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from apm_hooks.injection import show_invisible
+
 if TYPE_CHECKING:
     from apm_hooks.store.base import Hit, Imported, Likeness, Memory, Pair, Recalled, Saved
     from apm_hooks.store.selfstore import ArticleView
@@ -56,14 +58,15 @@ def recalled_text(found: Recalled) -> str:
         tail.append(f"{shown}{of} shown, {found.more:,} more: ask for them with {wish}")
     if found.always:
         tail.append(f"{len(found.always)} more of importance 5, which always apply:")
-        tail += [f"  {each}  {title}" for each, title in found.always]
+        tail += [f"  {each}  {_line(title)}" for each, title in found.always]
     if found.note:
         tail.append(found.note)
     return "\n\n".join([*lines, *(["\n".join(tail)] if tail else [])])
 
 
 def _block(hit: Hit) -> str:
-    """One memory. Its text is set in, so that no line of it looks like another memory's head."""
+    """One memory. Its text is set in, so that no line of it looks like another memory's head, and what a reader would
+    not see, or a terminal obey, is spelt out."""
     memory = hit.memory
     facts = [f"importance {memory.importance}", f"since {memory.updated_at:%Y-%m-%d}"]
     if hit.similarity is not None:
@@ -72,10 +75,14 @@ def _block(hit: Hit) -> str:
         facts.append(f"tags {', '.join(memory.tags)}")
     if memory.expires_at is not None:
         facts.append(f"expires {memory.expires_at:%Y-%m-%d %H:%M} UTC")
-    lines = [f"[{memory.type}] {memory.title}"]
+    lines = [f"[{memory.type}] {_line(memory.title)}"]
     if memory.content != memory.title:
-        lines += [f"  {line}".rstrip() for line in memory.content.splitlines()]
+        lines += [f"  {show_invisible(line)}".rstrip() for line in memory.content.splitlines()]
     return "\n".join([*lines, f"  id {memory.id} · {' · '.join(facts)}"])
+
+
+def _line(title: str) -> str:
+    return show_invisible(" ".join(title.split()))
 
 
 def saved_document(saved: Saved) -> dict[str, Any]:
@@ -93,8 +100,8 @@ def _alike(each: Likeness) -> dict[str, Any]:
 def saved_text(saved: Saved) -> str:
     """A line for what was done, and one for each memory to look at."""
     lines = [f"saved        {saved.id}" if saved.created else f"there already {saved.id}"]
-    lines += [f"similar      {each.id}  {each.similarity:.2f}  {each.title}" for each in saved.similar]
-    lines += [f"contradicts  {each.id}  {each.title}" for each in saved.contradicts]
+    lines += [f"similar      {each.id}  {each.similarity:.2f}  {_line(each.title)}" for each in saved.similar]
+    lines += [f"contradicts  {each.id}  {_line(each.title)}" for each in saved.contradicts]
     if saved.contradicts:
         lines.append("Ask which of them holds; then update or forget the other. Nothing was changed in them.")
     return "\n".join([*lines, *saved.notes])
@@ -120,8 +127,8 @@ def pairs_text(pairs: Sequence[Pair], *, applied: bool) -> str:
     lines = []
     for pair in pairs:
         done = ("merged" if pair.merged else "left as they are") if applied else "would be merged"
-        lines += [f"{pair.similarity:.2f}  {done}", f"  keep  {pair.keep.id}  {pair.keep.title}",
-                  f"  drop  {pair.drop.id}  {pair.drop.title}"]  # fmt: skip
+        lines += [f"{pair.similarity:.2f}  {done}", f"  keep  {pair.keep.id}  {_line(pair.keep.title)}",
+                  f"  drop  {pair.drop.id}  {_line(pair.drop.title)}"]  # fmt: skip
     if not applied:
         lines.append("Nothing was changed. Merge them with: --apply")
     elif not all(pair.merged for pair in pairs):
@@ -151,5 +158,6 @@ def article_text(view: ArticleView) -> str:
     """An article as it is read."""
     article = view.article
     state = "stale: a source was changed or forgotten since" if view.stale else "fresh"
-    head = f"# {article.title}\n\nrevision {article.revision} · {article.updated_at:%Y-%m-%d} · {state}"
-    return f"{head}\n\n{article.body}\n\nsources: {', '.join(article.sources)}"
+    head = f"# {_line(article.title)}\n\nrevision {article.revision} · {article.updated_at:%Y-%m-%d} · {state}"
+    body = "\n".join(map(show_invisible, article.body.splitlines()))
+    return f"{head}\n\n{body}\n\nsources: {', '.join(article.sources)}"

@@ -14,7 +14,6 @@ from apm_hooks.hosts.openclaw_peers import Peers
 from apm_hooks.places import SETTINGS_FILE
 
 WHY = "who the owner is"
-OWNER = "the owner is {peer}: {why}"
 ONLY_WRITER = "nobody else may write to the bot"
 NAMED_OWNER = "the host's own setting (commands.ownerAllowFrom) says so"
 KEPT = "owner_peers in {file} stays as it is: {peers}"
