@@ -6,19 +6,18 @@ A request for a summary is answered with the endpoint's next summary, one that o
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
-import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from types import TracebackType
-from typing import Any, cast
+from typing import cast
 
+from .hangup import HangUpServer
 from .script import Json, ScriptError, Step, messages_of, next_step, own_text, texts_of
 
 ASIDE = "aside"
@@ -133,35 +132,10 @@ def stream_of(message: Json) -> Iterator[tuple[str, Json]]:
     yield "message_stop", {}
 
 
-class _Server(ThreadingHTTPServer):
-    """Joins its threads on closing, and can hang up on clients that keep their connection alive."""
-
-    daemon_threads = False
-
+class _Server(HangUpServer):
     def __init__(self, owner: FakeAnthropic) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         self.owner = owner
-        self._open: set[socket.socket] = set()
-        self._guard = threading.Lock()
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        with self._guard:
-            self._open.add(request)
-        super().process_request(request, client_address)
-
-    def shutdown_request(self, request: Any) -> None:
-        with self._guard:
-            self._open.discard(request)
-        super().shutdown_request(request)
-
-    def hang_up(self) -> None:
-        with self._guard:
-            for connection in self._open:
-                with contextlib.suppress(OSError):  # it may have gone by itself
-                    connection.shutdown(socket.SHUT_RDWR)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A host that is killed leaves broken connections behind: that is its business and prints nothing."""
 
 
 class _Handler(BaseHTTPRequestHandler):

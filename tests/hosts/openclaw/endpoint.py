@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import socket
 import threading
 import urllib.parse
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Self, cast
 
+from ..hangup import HangUpServer
 from ..script import Json
 
 
@@ -61,39 +62,13 @@ class Exchange(BaseHTTPRequestHandler):
             self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = False
-
+class _Server(HangUpServer):
     def __init__(self, owner: Endpoint, listening: socket.socket) -> None:
-        super().__init__(listening.getsockname(), Exchange, bind_and_activate=False)
-        self.socket.close()
-        self.socket = listening
-        self.server_address = listening.getsockname()
+        super().__init__(Exchange, listening)
         self.owner = owner
-        self._open: set[socket.socket] = set()
-        self._guard = threading.Lock()
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        with self._guard:
-            self._open.add(request)
-        super().process_request(request, client_address)
-
-    def shutdown_request(self, request: Any) -> None:
-        with self._guard:
-            self._open.discard(request)
-        super().shutdown_request(request)
-
-    def hang_up(self) -> None:
-        with self._guard:
-            for connection in self._open:
-                with contextlib.suppress(OSError):  # it may have gone by itself
-                    connection.shutdown(socket.SHUT_RDWR)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A host that is ended leaves broken connections behind: that is its business and prints nothing."""
 
 
-class Endpoint:
+class Endpoint(ABC):
     """A server that runs while the `with` block does; `changed` guards what a fake keeps, and wakes who waits."""
 
     def __init__(self, listening: socket.socket) -> None:
@@ -106,9 +81,9 @@ class Endpoint:
     def url(self) -> str:
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
+    @abstractmethod
     def serve(self, exchange: Exchange, path: str, body: Json) -> None:
         """Answer one request; `body` holds what stood behind the path too."""
-        raise NotImplementedError
 
     def __enter__(self) -> Self:
         self._thread.start()
