@@ -7,7 +7,8 @@ import threading
 
 import pytest
 
-from apm_hooks.store import checks, rendering
+from apm_hooks.cli import store_show
+from apm_hooks.store import checks
 from apm_hooks.store.embedders import Hashed
 from apm_hooks.store.indexing import Vectors
 from apm_hooks.store.items import EmbedderError
@@ -58,7 +59,7 @@ def test_a_duplicate_says_what_it_does_not_take_over(shelf: Shelf) -> None:
     assert plain.notes == ()
     again = store.remember("the visitor wifi  is down", importance=5, tags=["a", "b"], type="decision")
     assert again.notes == ("It keeps its own expires_at, importance, tags, type: update it to change that.",)
-    assert "expires_at" in rendering.saved(again)
+    assert "expires_at" in store_show.saved_text(again)
     assert store.recall().hits[0].memory.importance == 3
 
 
