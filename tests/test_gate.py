@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -489,9 +490,11 @@ def test_no_agent_says_where_its_model_runs(shared: GateBench, who: str, command
 
 
 def test_no_group_speaks_to_our_worker(shared: GateBench) -> None:
-    worker = f"{shared.situation('alpha').places.runtime}/openclaw-0.sock"
-    calling = shared.shell(f"curl --unix-socket {worker} http://x/")
-    assert judge(calling, shared.situation("alpha")).verdict.deny
+    usual = shared.situation("alpha")
+    elsewhere = replace(usual, places=replace(usual.places, runtime="/run/user/1000/apm-hooks"))
+    for situation in (usual, elsewhere):
+        calling = shared.shell(f"curl --unix-socket {situation.places.runtime}/openclaw-0.sock http://x/")
+        assert judge(calling, situation).verdict.deny
 
 
 def test_our_program_is_not_run_by_another_way(shared: GateBench) -> None:
